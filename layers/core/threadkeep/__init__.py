@@ -1,0 +1,1 @@
+"""Threadkeep: a memory service for AI agents."""

@@ -1,0 +1,1 @@
+"""Pure rules and data: no input or output, no vendor library."""

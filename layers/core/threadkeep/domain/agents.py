@@ -1,0 +1,92 @@
+"""Agents: who answers a chat, with which model, prompt and memory."""
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from threadkeep.domain.types import Description, Id, MessageText, Model, Name, Share, UtcTime
+
+IMPORTANCE_LEVELS = {"low": 0.2, "medium": 0.5, "high": 0.8}
+
+
+class Visibility(StrEnum):
+    """Who sees an agent: its owner, or everyone once it is published."""
+
+    PRIVATE = "private"
+    SHARED = "shared"
+
+
+class MemoryConfig(Model):
+    """How an agent recalls and learns.
+
+    ``retrieval_mode`` and ``recency_weight`` left out take the service's own defaults, which the
+    retrieval benchmark chose.
+    """
+
+    max_memories_per_retrieval: int = Field(default=10, ge=1, le=50)
+    auto_extract: bool = True
+    retrieval_mode: Literal["semantic", "lexical", "hybrid"] | None = None
+    recency_weight: Share | None = None
+    half_life_days: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    max_depth: int = Field(default=1, ge=0, le=3)
+    importance_threshold: Literal["low", "medium", "high"] | Share = "low"
+    custom_instructions: Description = ""
+
+    @property
+    def least_importance(self) -> float:
+        """The threshold as a number in 0–1."""
+        level = self.importance_threshold
+        return IMPORTANCE_LEVELS[level] if isinstance(level, str) else level
+
+
+class AgentConfig(Model):
+    """What an agent's owner sets; the draft and the live copy each hold one."""
+
+    name: Name
+    description: Description = ""
+    model_id: str | None = Field(
+        default=None, max_length=200, description="Without one: the service's default model."
+    )
+    system_prompt: MessageText | Literal[""] = ""
+    persona: Description = ""
+    duties: Description = ""
+    max_iterations: int = Field(default=5, ge=1, le=200)
+    visibility: Visibility = Visibility.PRIVATE
+    enable_memory: bool = False
+    index_turns: bool | None = Field(
+        default=None, description="Whether the user's own turns become searchable; on with memory."
+    )
+    memory_config: MemoryConfig = MemoryConfig()
+
+    @property
+    def indexes_turns(self) -> bool:
+        """Whether the user's own turns become searchable episodes."""
+        return self.enable_memory if self.index_turns is None else self.index_turns
+
+
+class Agent(Model):
+    """An agent with its draft and, once published, its live configuration."""
+
+    id: Id
+    owner_id: str
+    draft: AgentConfig
+    live: AgentConfig | None = None
+    created_at: UtcTime
+    updated_at: UtcTime
+    version: int = 1
+
+    @property
+    def is_published(self) -> bool:
+        """Whether it can answer a chat."""
+        return self.live is not None
+
+    @property
+    def has_draft(self) -> bool:
+        """Whether there are edits that are not live yet."""
+        return self.live != self.draft
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether others can use it: what counts is the live configuration."""
+        return self.live is not None and self.live.visibility is Visibility.SHARED

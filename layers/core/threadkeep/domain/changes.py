@@ -1,0 +1,100 @@
+"""Changes of the memory graph as data: a service decides them, a store commits them all or none."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from threadkeep.domain.entities import Entity, Evidence
+from threadkeep.domain.relations import Relation
+from threadkeep.domain.types import Model, UtcTime
+
+
+class HistoryEntry(Model):
+    """One change of an entity or relation: who made it, when, from what to what, and why."""
+
+    item_id: str
+    version: int
+    at: UtcTime
+    actor: str
+    action: str
+    before: dict[str, Any] | None = None
+    after: dict[str, Any] | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Who makes a change and from what source, for the history.
+
+    Args:
+        actor: ``user:{sub}``, ``admin:{sub}`` or ``extraction``.
+        source: The turn (``conversation/message``), job or import that led to it, if any.
+    """
+
+    actor: str
+    source: str | None = None
+
+
+@dataclass(frozen=True)
+class Support:
+    """A source that supports an item; the same ``source_id`` counts once."""
+
+    source_id: str
+    evidence: Evidence | None = None
+
+
+@dataclass(frozen=True)
+class CreateEntity:
+    """Store a new entity; fails if its name key and type are taken."""
+
+    entity: Entity
+    support: Support | None = None
+
+
+@dataclass(frozen=True)
+class UpdateEntity:
+    """Replace an entity that is still as ``before``; moves the name guard when the name key
+    changes.
+
+    ``support`` must not be among the stored sources: the store checks and fails otherwise.
+    """
+
+    before: Entity
+    after: Entity
+    support: Support | None = None
+
+
+@dataclass(frozen=True)
+class CreateRelation:
+    """Store a new current relation; fails unless both ends live and no current one is there."""
+
+    relation: Relation
+    support: Support | None = None
+
+
+@dataclass(frozen=True)
+class UpdateRelation:
+    """Replace a relation that is still as ``before``; closing one moves its halves."""
+
+    before: Relation
+    after: Relation
+    support: Support | None = None
+
+
+@dataclass(frozen=True)
+class DeleteRelation:
+    """Remove a relation with its sources and history."""
+
+    relation: Relation
+
+
+Change = CreateEntity | UpdateEntity | CreateRelation | UpdateRelation | DeleteRelation
+
+
+@dataclass(frozen=True)
+class Commit:
+    """Changes that take effect together or not at all."""
+
+    origin: Origin
+    at: datetime
+    changes: tuple[Change, ...] = field(default=())

@@ -1,0 +1,81 @@
+"""Conversations and their messages."""
+
+from enum import StrEnum
+from typing import Any
+
+from pydantic import Field
+
+from threadkeep.domain.types import Id, Model, UtcTime
+
+
+class Role(StrEnum):
+    """Who speaks in a message."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+class ToolCall(Model):
+    """A call that an assistant message asks for."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+
+
+class Usage(Model):
+    """Tokens that a model call used, by the provider's own count."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+
+
+class Message(Model):
+    """One message of a transcript; ``seq`` orders the messages of a conversation without gaps."""
+
+    id: str
+    conversation_id: Id
+    seq: int
+    parent_id: str | None = None
+    role: Role
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    agent_id: str | None = None
+    model_id: str | None = None
+    usage: Usage | None = None
+    stop_reason: str | None = None
+    created_at: UtcTime
+
+
+class Conversation(Model):
+    """A conversation's head: what a list shows, and where its transcript stands.
+
+    ``life`` tells the lives of a caller-chosen id apart: a deleted and re-used id starts a new one.
+    """
+
+    id: Id
+    title: str = ""
+    agent_id: str | None = None
+    created_at: UtcTime
+    last_activity_at: UtcTime
+    message_count: int = 0
+    version: int = 1
+    life: str = Field(exclude=True)
+    next_seq: int = Field(default=1, exclude=True)
+    active_leaf_id: str | None = Field(default=None, exclude=True)
+    extracted_seq: int = Field(default=0, exclude=True)
+
+
+class Lease(Model):
+    """The right to write a conversation, until ``expires_at`` or until another holder takes over.
+
+    ``token`` is the fencing token: it rises with every new holder; a write with an older one fails.
+    """
+
+    conversation_id: Id
+    life: str
+    token: int
+    expires_at: UtcTime

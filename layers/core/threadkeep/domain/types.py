@@ -1,0 +1,87 @@
+"""Value types that the domain's models are built from: bounded text, ids, times, properties."""
+
+import json
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, StringConstraints
+
+from threadkeep.domain import limits
+
+
+class Model(BaseModel):
+    """Base of all domain models: unknown fields and silent type changes are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="constants")
+
+
+def _within_bytes(most: int) -> AfterValidator:
+    def check(text: str) -> str:
+        if len(text.encode()) > most:
+            raise ValueError(f"longer than {most} bytes of UTF-8")
+        return text
+
+    return AfterValidator(check)
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is blank")
+    return text
+
+
+def _as_utc(moment: datetime) -> datetime:
+    """Take a time without offset as UTC; bring any other to UTC."""
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def json_depth(value: JsonValue) -> int:
+    """Return how deeply objects and arrays nest (a scalar is 0), without recursion."""
+    deepest, stack = 0, [(value, 0)]
+    while stack:
+        node, depth = stack.pop()
+        deepest = max(deepest, depth)
+        children = (
+            node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+        )
+        stack.extend((child, depth + 1) for child in children)
+        if isinstance(node, dict | list):
+            deepest = max(deepest, depth + 1)
+    return deepest
+
+
+def dump_json(value: Any) -> str:
+    """Serialise to compact, deterministic JSON; NaN and infinities raise ``ValueError``."""
+    return json.dumps(
+        value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True
+    )
+
+
+def _valid_properties(properties: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    if json_depth(properties) > limits.MAX_PROPERTIES_DEPTH:
+        raise ValueError(f"nests deeper than {limits.MAX_PROPERTIES_DEPTH} levels")
+    try:
+        size = len(dump_json(properties).encode())
+    except UnicodeEncodeError as error:
+        raise ValueError("holds a lone surrogate, which is not valid Unicode") from error
+    if size > limits.MAX_PROPERTIES_BYTES:
+        raise ValueError(f"longer than {limits.MAX_PROPERTIES_BYTES} bytes of JSON")
+    return properties
+
+
+Id = Annotated[str, StringConstraints(pattern=limits.ID_PATTERN)]
+Name = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=limits.MAX_NAME_CHARS),
+    AfterValidator(_not_blank),
+]
+Description = Annotated[str, _within_bytes(limits.MAX_DESCRIPTION_BYTES)]
+MessageText = Annotated[
+    str,
+    StringConstraints(min_length=1),
+    AfterValidator(_not_blank),
+    _within_bytes(limits.MAX_MESSAGE_BYTES),
+]
+Properties = Annotated[dict[str, JsonValue], AfterValidator(_valid_properties)]
+UtcTime = Annotated[datetime, AfterValidator(_as_utc)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]

@@ -1,0 +1,1 @@
+"""Chat model, embedder and token counter adapters."""

@@ -1,0 +1,595 @@
+"""What the services need from the outside, as Protocols.
+
+Every port has one contract suite in ``tests/contract`` that runs on the in-memory fake and on each
+real adapter. All stores are scoped by ``user_id``: no method finds anything without the owner.
+Writes either took effect durably when a method returns, or raised.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, Protocol
+
+from threadkeep.domain.agents import Agent
+from threadkeep.domain.changes import Commit, HistoryEntry
+from threadkeep.domain.conversations import Conversation, Lease, Message, Usage
+from threadkeep.domain.entities import Entity, EntityType
+from threadkeep.domain.extraction import DueExtraction, Extraction, Job
+from threadkeep.domain.relations import Direction, Relation, RelationType
+from threadkeep.domain.retrieval import Document, DocumentKind, SearchQuery
+
+
+class Clock(Protocol):
+    """Time, injected so that tests set it."""
+
+    def now(self) -> datetime:
+        """Return the current UTC time."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Wait; used between retries only."""
+        ...
+
+
+class Ids(Protocol):
+    """Source of new ids."""
+
+    def new(self) -> str:
+        """Return a new opaque id; later ids sort after earlier ones."""
+        ...
+
+
+@dataclass(frozen=True)
+class Page[T]:
+    """One page of a listing.
+
+    Args:
+        items: The page's items in the listing's order.
+        next_position: Where the next page starts, or None on the last one. Opaque to services:
+            they seal it into a cursor.
+        total: Exact number of all items, when it was asked for.
+    """
+
+    items: Sequence[T]
+    next_position: Mapping[str, str] | None = None
+    total: int | None = None
+
+
+@dataclass(frozen=True)
+class PageRequest:
+    """Where a page starts and how long it is.
+
+    Args:
+        limit: Most items of the page, 1–100.
+        position: ``next_position`` of the page before, or None for the first.
+        skip: Items to pass over before the page (page and page_size listings).
+        with_total: Whether to count all items exactly.
+    """
+
+    limit: int = 20
+    position: Mapping[str, str] | None = None
+    skip: int = 0
+    with_total: bool = False
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A mark that something changed and the index may not know it yet.
+
+    Args:
+        kind: What it stands for.
+        ref: Entity id, or ``conversation_id/message_id``.
+        revision: Index version of the change; a later change of the same ref has a higher one.
+        deleted: Whether the change is a deletion.
+        marked_at: When the change was made.
+    """
+
+    kind: DocumentKind
+    ref: str
+    revision: int
+    deleted: bool
+    marked_at: datetime
+
+
+@dataclass(frozen=True)
+class Half:
+    """A relation as seen from one of its ends: enough to traverse without reading its body."""
+
+    relation_id: str
+    entity_id: str
+    other_id: str
+    outgoing: bool
+    relation_type: RelationType
+    current: bool
+
+
+class MemoryStore(Protocol):
+    """Entities, relations, their history and sources, and the marks of what waits to be indexed."""
+
+    def find_by_name(self, user_id: str, entity_type: EntityType, name_key: str) -> str | None:
+        """Return the id of the entity that holds a name key (strong read), or None."""
+        ...
+
+    def self_id(self, user_id: str) -> str | None:
+        """Return the id of the user's self entity, or None before first use."""
+        ...
+
+    def get_entities(self, user_id: str, ids: Sequence[str]) -> dict[str, Entity]:
+        """Read entities strongly, without evidence, in one batch request per 100.
+
+        Missing, deleted and being-deleted ids are left out; expiry is the service's to judge.
+        """
+        ...
+
+    def get_entity(self, user_id: str, entity_id: str) -> Entity | None:
+        """Read one entity with its evidence (newest 20 sources), in one query."""
+        ...
+
+    def entity_sources(self, user_id: str, entity_id: str) -> frozenset[str]:
+        """Return the ids of all sources that support an entity."""
+        ...
+
+    def list_entities(
+        self,
+        user_id: str,
+        page: PageRequest,
+        *,
+        sort: Literal["updated", "name"],
+        now: datetime,
+        entity_type: EntityType | None = None,
+        text: str | None = None,
+    ) -> Page[Entity]:
+        """List live entities, newest touched first or by name; ``text`` is matched folded in name
+        and description.
+
+        Entities expired at ``now`` are neither listed nor counted.
+        """
+        ...
+
+    def get_relations(self, user_id: str, ids: Sequence[str]) -> dict[str, Relation]:
+        """Read relation bodies strongly, without sources, in one batch request per 100."""
+        ...
+
+    def get_relation(self, user_id: str, relation_id: str) -> Relation | None:
+        """Read one relation with its sources (newest 20), in one query."""
+        ...
+
+    def relation_sources(self, user_id: str, relation_id: str) -> frozenset[str]:
+        """Return the ids of all sources that support a relation."""
+        ...
+
+    def find_relation(
+        self, user_id: str, source_id: str, relation_type: RelationType, target_id: str
+    ) -> str | None:
+        """Return the id of the current relation of this triple (strong read), or None."""
+        ...
+
+    def halves(
+        self,
+        user_id: str,
+        entity_id: str,
+        *,
+        direction: Direction = Direction.BOTH,
+        relation_types: Sequence[RelationType] | None = None,
+        closed: bool = False,
+        limit: int | None = None,
+    ) -> Sequence[Half]:
+        """Read an entity's relations as lean halves, in one query per 1 MB; with ``closed`` also
+        those that ended.
+
+        ``limit`` bounds how many halves are read.
+        """
+        ...
+
+    def list_relations(
+        self,
+        user_id: str,
+        page: PageRequest,
+        *,
+        now: datetime,
+        entity_id: str | None = None,
+        relation_type: RelationType | None = None,
+    ) -> Page[Relation]:
+        """List current relations between live entities, newest updated first."""
+        ...
+
+    def history(self, user_id: str, item_id: str, page: PageRequest) -> Page[HistoryEntry]:
+        """List the changes of an entity or relation, newest first."""
+        ...
+
+    def commit(self, user_id: str, commit: Commit) -> None:
+        """Apply all changes in one transaction, with history and index marks, or none.
+
+        Raises:
+            ConflictError: A condition did not hold: another writer was first, an end is gone, a
+                name is taken. The caller reads again and decides anew.
+        """
+        ...
+
+    def delete_entity(self, user_id: str, entity: Entity, *, at: datetime) -> None:
+        """Delete an entity with relations, sources, evidence, history and counter.
+
+        The first step makes it invisible on every surface and frees its name; the rest may take
+        further steps. Raising after the first step is safe: ``finish_deletion`` completes it.
+
+        Raises:
+            ConflictError: The entity is no longer as given.
+        """
+        ...
+
+    def finish_deletion(self, user_id: str, entity_id: str) -> None:
+        """Complete a deletion that was begun; does nothing when there is none."""
+        ...
+
+    def unfinished_deletions(self, user_id: str) -> frozenset[str]:
+        """Return the ids of entities whose deletion was begun and not completed."""
+        ...
+
+    def count_accesses(self, user_id: str, entity_ids: Sequence[str], at: datetime) -> None:
+        """Count one chat recall for each entity, outside the versioned item."""
+        ...
+
+    def pending(self, user_id: str) -> Sequence[Pending]:
+        """Return all marks of the user, in one query per 1 MB."""
+        ...
+
+    def clear_pending(self, user_id: str, marks: Sequence[Pending]) -> None:
+        """Clear marks whose revision is still the given one; later marks of the same ref stay."""
+        ...
+
+
+class ConversationStore(Protocol):
+    """Conversations and their messages."""
+
+    def get(self, user_id: str, conversation_id: str) -> Conversation | None:
+        """Read a conversation's head strongly."""
+        ...
+
+    def list(self, user_id: str, page: PageRequest) -> Page[Conversation]:
+        """List conversations, newest activity first."""
+        ...
+
+    def acquire(
+        self, user_id: str, conversation: Conversation, *, now: datetime, until: datetime
+    ) -> Lease | None:
+        """Take the right to write, creating the conversation from ``conversation`` if it is not
+        there.
+
+        Returns:
+            The lease with a new fencing token, or None while another holder's lease runs.
+        """
+        ...
+
+    def append(
+        self,
+        user_id: str,
+        lease: Lease,
+        messages: Sequence[Message],
+        *,
+        at: datetime,
+        index: bool = False,
+    ) -> None:
+        """Store messages in order, conditioned on the lease; ``seq`` must continue the transcript.
+
+        Args:
+            user_id: Owner.
+            lease: The writer's lease.
+            messages: Messages with consecutive ``seq`` and ``parent_id`` set.
+            at: Time of the activity.
+            index: Whether the user's messages among them become searchable (marks them pending).
+
+        Raises:
+            ConflictError: The lease was lost or ``seq`` is taken.
+        """
+        ...
+
+    def release(self, user_id: str, lease: Lease) -> None:
+        """Give the right back; does nothing if it was lost."""
+        ...
+
+    def messages(
+        self, user_id: str, conversation_id: str, page: PageRequest, *, after_seq: int = 0
+    ) -> Page[Message]:
+        """Read messages in order of ``seq``, strongly; a page ends early at 4 MB."""
+        ...
+
+    def get_messages(
+        self, user_id: str, refs: Sequence[tuple[str, str]]
+    ) -> dict[tuple[str, str], Message]:
+        """Read messages by ``(conversation_id, message_id)``, in one batch request per 100."""
+        ...
+
+    def advance_extracted(
+        self, user_id: str, conversation_id: str, life: str, *, from_seq: int, to_seq: int
+    ) -> bool:
+        """Move the extraction watermark; False if it is not at ``from_seq`` or the life ended."""
+        ...
+
+    def delete(self, user_id: str, conversation_id: str, *, at: datetime) -> bool:
+        """Delete a conversation with all that belongs to it, its episodes marked for removal.
+
+        Invisible at once; returns False if there is none.
+        """
+        ...
+
+
+class AgentStore(Protocol):
+    """Agents: private to their owner, or shared when their live configuration says so."""
+
+    def get(self, user_id: str, agent_id: str) -> Agent | None:
+        """Read an own or shared agent."""
+        ...
+
+    def list(self, user_id: str) -> Sequence[Agent]:
+        """Return own and shared agents, each once, newest first."""
+        ...
+
+    def put(self, agent: Agent, *, expected_version: int | None) -> None:
+        """Store an agent in its owner's partition and, when shared, for everyone.
+
+        Raises:
+            ConflictError: The stored version is not ``expected_version`` (None: it must not exist).
+        """
+        ...
+
+    def delete(self, agent: Agent) -> None:
+        """Remove an agent everywhere."""
+        ...
+
+
+class SettingsStore(Protocol):
+    """Site settings that administrators change at run time."""
+
+    def all(self) -> Mapping[str, Any]:
+        """Return the values that were set, by key."""
+        ...
+
+    def put(self, key: str, value: Any) -> None:
+        """Set a value."""
+        ...
+
+    def reset(self, keys: Sequence[str]) -> None:
+        """Remove values, so that the defaults hold again."""
+        ...
+
+
+class ExtractionStore(Protocol):
+    """Due rows, and jobs with their plans."""
+
+    def get_due(self, user_id: str, conversation_id: str) -> DueExtraction | None:
+        """Read the due row of a conversation strongly."""
+        ...
+
+    def put_due(self, due: DueExtraction, *, replaces: int | None) -> bool:
+        """Store a due row in place of generation ``replaces`` (None: none); False if too late."""
+        ...
+
+    def clear_due(self, due: DueExtraction) -> bool:
+        """Remove a due row of exactly this generation; False if there is a newer one."""
+        ...
+
+    def overdue(self, *, before: datetime, limit: int) -> Sequence[DueExtraction]:
+        """Return rows due before a time, of all users (the sweep)."""
+        ...
+
+    def get_job(self, user_id: str, job_id: str) -> Job | None:
+        """Read a job."""
+        ...
+
+    def list_jobs(self, user_id: str, page: PageRequest) -> Page[Job]:
+        """List jobs, newest first."""
+        ...
+
+    def put_job(self, user_id: str, job: Job) -> None:
+        """Store a job's state."""
+        ...
+
+    def save_plan(self, user_id: str, job_id: str, plan: Extraction) -> Extraction:
+        """Store a job's validated plan once; a redelivery gets the plan that was stored first."""
+        ...
+
+    def get_plan(self, user_id: str, job_id: str) -> Extraction | None:
+        """Read the plan of a job, or None before it was stored."""
+        ...
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A document that the index proposes, with the parts of its score."""
+
+    kind: DocumentKind
+    ref: str
+    revision: int
+    score: float
+    similarity: float
+    recency: float
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The proposals of an index for a query.
+
+    Args:
+        found: Best first, ties by ref.
+        exact: Whether this is exactly the top of all documents by combined score.
+        backend: Name of the back end that answered.
+        requests: Requests made to storage or index.
+    """
+
+    found: Sequence[Candidate]
+    exact: bool
+    backend: str
+    requests: int = 0
+
+
+class VectorIndex(Protocol):
+    """Searchable documents of a user; it proposes, callers re-read every hit from the table."""
+
+    def upsert(self, user_id: str, documents: Sequence[Document]) -> None:
+        """Store documents unless a later revision is there already."""
+        ...
+
+    def remove(self, user_id: str, refs: Sequence[tuple[str, int]]) -> None:
+        """Remove documents ``(ref, revision)`` unless a later revision is there already."""
+        ...
+
+    def search(
+        self,
+        user_id: str,
+        query: SearchQuery,
+        vector: Sequence[float] | None,
+        *,
+        kind: DocumentKind,
+        count: int,
+        now: datetime,
+        fresh: Sequence[Document] = (),
+        gone: Sequence[str] = (),
+    ) -> Candidates:
+        """Propose the best documents of one kind.
+
+        Args:
+            user_id: Owner; nothing of anyone else is ever proposed.
+            query: Text, mode, filters and weights.
+            vector: The query's embedding; None while the embedder is out (then lexical only).
+            kind: Entities or episodes.
+            count: Most proposals to return.
+            now: Time that recency and windows count from.
+            fresh: Documents that are pending: they take the place of what the index holds of them.
+            gone: Refs that are pending deletions: never proposed.
+        """
+        ...
+
+    def refs(self, user_id: str) -> Iterator[tuple[str, int]]:
+        """Yield every ``(ref, revision)`` the index holds of a user (for verify)."""
+        ...
+
+
+class Embedder(Protocol):
+    """Turns text into vectors."""
+
+    @property
+    def model_id(self) -> str:
+        """Name of the model, as in the settings."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Length of every vector."""
+        ...
+
+    def embed(
+        self, texts: Sequence[str], *, purpose: Literal["document", "query"]
+    ) -> Sequence[tuple[float, ...]]:
+        """Embed texts, in order; vectors have unit length, or are all zero for text without
+        content.
+
+        Raises:
+            ModelError: The embedder does not answer.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class ChatRequest:
+    """What a model is asked.
+
+    Args:
+        model_id: Model to ask, as in the settings.
+        system: System blocks in order.
+        messages: Messages in order, the newest user message last.
+        max_output_tokens: Most tokens of the answer.
+        context: Recalled memory to be read with the newest message; never stored as user text.
+    """
+
+    model_id: str
+    system: Sequence[str]
+    messages: Sequence[Message]
+    max_output_tokens: int
+    context: str = ""
+
+
+@dataclass(frozen=True)
+class ChatAnswer:
+    """What a model answered."""
+
+    content: str
+    stop_reason: str
+    usage: Usage
+    model_id: str
+
+
+class ChatModel(Protocol):
+    """A chat model behind one way of asking."""
+
+    def answer(self, request: ChatRequest) -> ChatAnswer:
+        """Answer once.
+
+        Raises:
+            ModelError: The model does not answer (``retryable`` in its extra members).
+        """
+        ...
+
+
+class Extractor(Protocol):
+    """Reads statements from turns."""
+
+    @property
+    def prompt_hash(self) -> str:
+        """sha256 of the prompt, for the job record."""
+        ...
+
+    def extract(
+        self,
+        model_id: str,
+        messages: Sequence[Message],
+        *,
+        instructions: str,
+        zone: str,
+        known_names: Sequence[str] = (),
+    ) -> tuple[Extraction, Usage]:
+        """Read the statements of the user's turns; assistant turns are context.
+
+        Raises:
+            ModelError: No usable answer.
+        """
+        ...
+
+
+class TokenCounter(Protocol):
+    """Counts tokens without asking a provider."""
+
+    def count(self, text: str, model_id: str) -> int:
+        """Return a count that is never under 0.95 of the model's own."""
+        ...
+
+
+class ExtractionQueue(Protocol):
+    """Producer of extraction jobs."""
+
+    def send(self, due: DueExtraction, *, delay_seconds: int) -> None:
+        """Queue the job of a due row; longer delays than 15 minutes are re-sent on arrival."""
+        ...
+
+    def dead_letter(self, due: DueExtraction, reason: str) -> None:
+        """Send a job to the dead-letter queue with the reason."""
+        ...
+
+
+class Blobs(Protocol):
+    """Bodies too large for a table row."""
+
+    def put(self, user_id: str, key: str, body: bytes) -> None:
+        """Store a body under the user's prefix."""
+        ...
+
+    def get(self, user_id: str, key: str) -> bytes:
+        """Read a body.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        ...
+
+    def delete(self, user_id: str, keys: Sequence[str]) -> None:
+        """Remove bodies; missing ones are no error."""
+        ...

@@ -1,0 +1,1 @@
+"""Back ends of the vector index port: exact and OpenSearch."""

@@ -1,0 +1,1 @@
+"""Use cases: each speaks to the outside only through the ports."""

@@ -1,0 +1,1 @@
+"""DynamoDB and S3 adapters of the repository ports."""

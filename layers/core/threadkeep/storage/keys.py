@@ -1,0 +1,287 @@
+"""The one table's keys: the only place that builds or reads a key string.
+
+Every user-owned partition starts with the user's own component, and components are escaped, so
+that no id or name can forge another key and no user is a prefix of another (``U#u1`` and ``U#u10``
+differ as whole keys, and ``U#u1#…`` can not be the start of ``U#u10#…``).
+
+docs/architecture.md has the table of access patterns that these keys serve.
+"""
+
+import hashlib
+from datetime import UTC, datetime
+from typing import Final
+
+PARTITION_KEY: Final = "PK"
+SORT_KEY: Final = "SK"
+BY_TOUCHED: Final = "by_touched"
+BY_NAME: Final = "by_name"
+DUE: Final = "due"
+TTL: Final = "ttl"
+
+KEY_SCHEMA: Final = {
+    "table": (PARTITION_KEY, SORT_KEY),
+    "local": {BY_TOUCHED: (PARTITION_KEY, "L1"), BY_NAME: (PARTITION_KEY, "L2")},
+    "local_projection": ("kind", "item_id", "entity_type", "touched_at", "expires_at"),
+    "global": {DUE: ("due_bucket", "due_at")},
+}
+"""What the template must declare; a template test compares the two."""
+
+_MAX_SORT_KEY_BYTES: Final = 1024
+_HIGHEST: Final = "\U0010ffff"
+
+VECTOR_SHARDS: Final = 8
+
+
+def _part(component: str) -> str:
+    """Escape a component so that it can not hold the separator; too long ones become a digest."""
+    escaped = component.replace("%", "%25").replace("#", "%23").replace("/", "%2F")
+    if len(escaped.encode()) > 256:
+        return "%sha256-" + hashlib.sha256(component.encode()).hexdigest()
+    return escaped
+
+
+def timestamp(moment: datetime) -> str:
+    """Return a fixed-width UTC time whose text order is the order of time."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def between(prefix: str) -> tuple[str, str]:
+    """Return the lowest and highest sort key that start with ``prefix``."""
+    return prefix, prefix + _HIGHEST
+
+
+# Partitions
+
+
+def user(user_id: str) -> str:
+    """Partition of a user's graph, lists, marks and idempotency records."""
+    return f"U#{_part(user_id)}"
+
+
+def thread(user_id: str, conversation_id: str) -> str:
+    """Partition of one conversation."""
+    return f"{user(user_id)}#T#{_part(conversation_id)}"
+
+
+def vectors(user_id: str, shard: int) -> str:
+    """Partition of one shard of a user's vector rows, so that shards load in parallel."""
+    return f"{user(user_id)}#V#{shard}"
+
+
+def history(user_id: str) -> str:
+    """Partition of the history of a user's entities and relations."""
+    return f"{user(user_id)}#H"
+
+
+def jobs(user_id: str) -> str:
+    """Partition of a user's extraction jobs."""
+    return f"{user(user_id)}#J"
+
+
+def ledger(user_id: str, month: str) -> str:
+    """Partition of a user's usage rows of one month, ``yyyymm``."""
+    return f"{user(user_id)}#L#{_part(month)}"
+
+
+AGENTS: Final = "AGENTS"
+SETTINGS: Final = "SETTINGS"
+
+
+# Sort keys of the user partition
+
+
+def entity(entity_id: str) -> str:
+    """Row of an entity."""
+    return f"E#{_part(entity_id)}"
+
+
+def entity_source(entity_id: str, source_id: str) -> str:
+    """Row of one source that supports an entity; sorts right after the entity."""
+    return f"{entity(entity_id)}#S#{_part(source_id)}"
+
+
+def entity_with_sources(entity_id: str) -> tuple[str, str]:
+    """Range of an entity's row and its sources: one query reads both.
+
+    No other entity falls into it: ids hold no character below the separator.
+    """
+    return entity(entity_id), f"{entity(entity_id)}#{_HIGHEST}"
+
+
+def name_guard(entity_type: str, name_key: str) -> str:
+    """Row that makes a name key unique among a user's entities of a type."""
+    return f"N#{_part(entity_type)}#{hashlib.sha256(name_key.encode()).hexdigest()}"
+
+
+SELF_GUARD: Final = "N#self"
+
+
+def outgoing(source_id: str, relation_type: str, target_id: str) -> str:
+    """Half of a current relation at its source."""
+    return f"R#{_part(source_id)}#O#{_part(relation_type)}#{_part(target_id)}"
+
+
+def incoming(target_id: str, relation_type: str, source_id: str) -> str:
+    """Half of a current relation at its target."""
+    return f"R#{_part(target_id)}#I#{_part(relation_type)}#{_part(source_id)}"
+
+
+def halves(entity_id: str, direction: str = "", relation_type: str = "") -> str:
+    """Prefix of an entity's current relations: all, one direction (``O``, ``I``), one type."""
+    prefix = f"R#{_part(entity_id)}#"
+    if direction:
+        prefix += f"{direction}#"
+        if relation_type:
+            prefix += f"{_part(relation_type)}#"
+    return prefix
+
+
+def closed_half(entity_id: str, direction: str, relation_id: str) -> str:
+    """Half of a closed relation, kept apart so that what is current is read without what was."""
+    return f"RX#{_part(entity_id)}#{direction}#{_part(relation_id)}"
+
+
+def closed_halves(entity_id: str, direction: str = "") -> str:
+    """Prefix of an entity's closed relations."""
+    return f"RX#{_part(entity_id)}#" + (f"{direction}#" if direction else "")
+
+
+def relation(relation_id: str) -> str:
+    """Row of a relation's body."""
+    return f"RID#{_part(relation_id)}"
+
+
+def relation_source(relation_id: str, source_id: str) -> str:
+    """Row of one source that supports a relation."""
+    return f"{relation(relation_id)}#S#{_part(source_id)}"
+
+
+def relation_with_sources(relation_id: str) -> tuple[str, str]:
+    """Range of a relation's body and its sources."""
+    return relation(relation_id), f"{relation(relation_id)}#{_HIGHEST}"
+
+
+PENDING: Final = "PX#"
+
+
+def pending(ref: str) -> str:
+    """Mark that an entity or message waits to be indexed; written with the change itself."""
+    return f"{PENDING}{_part(ref)}"
+
+
+INDEX_LOG: Final = "IX#"
+
+
+def index_log(moment: datetime, batch_id: str) -> str:
+    """Row that names what the indexer changed in one batch, so that caches refresh by one query."""
+    return f"{INDEX_LOG}{timestamp(moment)}#{_part(batch_id)}"
+
+
+DELETING: Final = "DX#"
+
+
+def deleting(entity_id: str) -> str:
+    """Marker of an entity whose deletion is under way: invisible, not yet swept."""
+    return f"{DELETING}{_part(entity_id)}"
+
+
+def access(entity_id: str) -> str:
+    """Row of an entity's access counter, outside the versioned item."""
+    return f"A#{_part(entity_id)}"
+
+
+def conversation(conversation_id: str) -> str:
+    """List row of a conversation."""
+    return f"C#{_part(conversation_id)}"
+
+
+def agent(agent_id: str) -> str:
+    """Row of an agent, in its owner's partition and, when shared, in ``AGENTS``."""
+    return f"G#{_part(agent_id)}"
+
+
+def idempotency(route: str, key: str) -> str:
+    """Record of a request that carried an Idempotency-Key."""
+    return f"I#{_part(route)}#{hashlib.sha256(key.encode()).hexdigest()}"
+
+
+def due_extraction(conversation_id: str) -> str:
+    """Row that tells when a conversation is due for extraction."""
+    return f"DUE#{_part(conversation_id)}"
+
+
+# Sort keys of the other partitions
+
+META: Final = "META"
+MESSAGES: Final = "M#"
+
+
+def message(seq: int) -> str:
+    """Row of a message; zero-padded so that text order is the order of sequence numbers."""
+    return f"{MESSAGES}{seq:012d}"
+
+
+def pinned(key: str) -> str:
+    """Row of a pinned value."""
+    return f"P#{_part(key)}"
+
+
+def checkpoint(seq: int) -> str:
+    """Row of a summary checkpoint."""
+    return f"S#{seq:012d}"
+
+
+def evidence_pointer(item_id: str, source_id: str) -> str:
+    """Row in a conversation that points at evidence taken from it."""
+    return f"EV#{_part(item_id)}#{_part(source_id)}"
+
+
+def version(item_id: str, number: int) -> str:
+    """Row of one version in an item's history."""
+    return f"{versions(item_id)}{number:09d}"
+
+
+def versions(item_id: str) -> str:
+    """Prefix of an item's history."""
+    return f"{_part(item_id)}#"
+
+
+def vector(ref: str) -> str:
+    """Row of one document of the exact back end."""
+    return f"D#{_part(ref)}"
+
+
+def vector_shard(ref: str) -> int:
+    """Shard that holds a document."""
+    return hashlib.sha256(ref.encode()).digest()[0] % VECTOR_SHARDS
+
+
+def job(job_id: str) -> str:
+    """Row of an extraction job."""
+    return f"J#{_part(job_id)}"
+
+
+def setting(key: str) -> str:
+    """Row of one site setting."""
+    return f"K#{_part(key)}"
+
+
+# Sort keys of the local indexes
+
+
+def touched(kind: str, moment: datetime, item_id: str) -> str:
+    """``L1``: by kind and touched time."""
+    return f"{kind}#{timestamp(moment)}#{_part(item_id)}"
+
+
+def named(kind: str, name_key: str, item_id: str) -> str:
+    """``L2``: by kind and name; a long name is cut at a character, the id keeps it unique."""
+    suffix = f"#{_part(item_id)}"
+    room = _MAX_SORT_KEY_BYTES - len(f"{kind}#".encode()) - len(suffix.encode())
+    cut = _part_of_name(name_key).encode()[:room].decode(errors="ignore")
+    return f"{kind}#{cut}{suffix}"
+
+
+def _part_of_name(name_key: str) -> str:
+    """Escape a name for ordering: the separator must not end it early."""
+    return name_key.replace("%", "%25").replace("#", "%23")
