@@ -1,0 +1,258 @@
+"""The composition root: builds each part on first use, so that a function starts with what it needs.
+
+Every part can be overridden by passing it to ``Bootstrap``: tests hand in fakes and a fixed clock.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from threadkeep import ports
+    from threadkeep.services.agents import Agents
+    from threadkeep.services.chat import Chat
+    from threadkeep.services.conversations import Conversations
+    from threadkeep.services.extraction import Extraction
+    from threadkeep.services.graph import Graph
+    from threadkeep.services.indexing import Indexing
+    from threadkeep.services.learning import Learning
+    from threadkeep.services.memories import Memories
+    from threadkeep.services.retrieval import Retrieval
+    from threadkeep.services.site_settings import SiteSettings
+    from threadkeep.settings import Settings
+    from threadkeep.storage.table import Table
+
+
+class Bootstrap:
+    """All parts of the service, each built when first asked for.
+
+    Args:
+        overrides: Parts to use in place of the built ones, by property name.
+    """
+
+    def __init__(self, **overrides: Any) -> None:
+        unknown = [name for name in overrides if not hasattr(type(self), name)]
+        if unknown:
+            raise TypeError(f"no such part: {', '.join(unknown)}")
+        self.__dict__.update(overrides)
+
+    @cached_property
+    def settings(self) -> Settings:
+        """Deployment settings."""
+        from threadkeep.settings import Settings
+
+        return Settings.from_environment(os.environ)
+
+    @cached_property
+    def clock(self) -> ports.Clock:
+        """The time."""
+        from threadkeep.system import SystemClock
+
+        return SystemClock()
+
+    @cached_property
+    def ids(self) -> ports.Ids:
+        """New ids."""
+        from threadkeep.system import UlidIds
+
+        return UlidIds()
+
+    # Adapters
+
+    @cached_property
+    def table(self) -> Table:
+        """The one DynamoDB table."""
+        from threadkeep.storage.table import Table
+
+        return Table(self.settings.table_name)
+
+    @cached_property
+    def memory_store(self) -> ports.MemoryStore:
+        """Entities and relations."""
+        from threadkeep.storage.memory import DynamoMemoryStore
+
+        return DynamoMemoryStore(self.table)
+
+    @cached_property
+    def conversation_store(self) -> ports.ConversationStore:
+        """Conversations and messages."""
+        from threadkeep.storage.conversations import DynamoConversationStore
+
+        return DynamoConversationStore(self.table, self.blobs)
+
+    @cached_property
+    def agent_store(self) -> ports.AgentStore:
+        """Agents."""
+        from threadkeep.storage.agents import DynamoAgentStore
+
+        return DynamoAgentStore(self.table)
+
+    @cached_property
+    def settings_store(self) -> ports.SettingsStore:
+        """Site settings that were set."""
+        from threadkeep.storage.site_settings import DynamoSettingsStore
+
+        return DynamoSettingsStore(self.table)
+
+    @cached_property
+    def extraction_store(self) -> ports.ExtractionStore:
+        """Due rows, jobs and plans."""
+        from threadkeep.storage.extraction import DynamoExtractionStore
+
+        return DynamoExtractionStore(self.table)
+
+    @cached_property
+    def blobs(self) -> ports.Blobs:
+        """Large bodies."""
+        from threadkeep.storage.blobs import S3Blobs
+
+        return S3Blobs(self.settings.bucket_name)
+
+    @cached_property
+    def extraction_queue(self) -> ports.ExtractionQueue:
+        """Producer of extraction jobs."""
+        from threadkeep.messaging.extraction_queue import SqsExtractionQueue
+
+        return SqsExtractionQueue(
+            self.settings.extraction_queue_url, self.settings.extraction_dlq_url
+        )
+
+    @cached_property
+    def chat_model(self) -> ports.ChatModel:
+        """All configured chat models behind one port."""
+        from threadkeep.llm.routing import chat_model
+
+        return chat_model(self.settings)
+
+    @cached_property
+    def extractor(self) -> ports.Extractor:
+        """Reader of statements: a model with a prompt, or the offline rules."""
+        from threadkeep.llm.routing import extractor
+
+        return extractor(self.settings, self.chat_model)
+
+    @cached_property
+    def embedder(self) -> ports.Embedder:
+        """The configured embedder."""
+        from threadkeep.llm.routing import embedder
+
+        return embedder(self.settings)
+
+    @cached_property
+    def token_counter(self) -> ports.TokenCounter:
+        """Counts tokens offline."""
+        from threadkeep.llm.tokens import TiktokenCounter
+
+        return TiktokenCounter()
+
+    @cached_property
+    def vector_index(self) -> ports.VectorIndex:
+        """The configured search back end."""
+        from threadkeep.search.exact import ExactIndex
+        from threadkeep.storage.vectors import DynamoVectorRows
+
+        return ExactIndex(DynamoVectorRows(self.table))
+
+    # Use cases
+
+    @cached_property
+    def memories(self) -> Memories:
+        """Entities and relations by hand."""
+        from threadkeep.services.memories import Memories
+
+        return Memories(self.memory_store, self.clock, self.ids)
+
+    @cached_property
+    def learning(self) -> Learning:
+        """Entities and relations from extracted statements."""
+        from threadkeep.services.learning import Learning
+
+        return Learning(self.memories, self.memory_store, self.clock)
+
+    @cached_property
+    def graph(self) -> Graph:
+        """Traversal."""
+        from threadkeep.services.graph import Graph
+
+        return Graph(self.memory_store, self.clock)
+
+    @cached_property
+    def indexing(self) -> Indexing:
+        """Bringing the index up to the table."""
+        from threadkeep.services.indexing import Indexing
+
+        return Indexing(
+            self.memory_store, self.conversation_store, self.vector_index, self.embedder, self.clock
+        )
+
+    @cached_property
+    def retrieval(self) -> Retrieval:
+        """Search and recall."""
+        from threadkeep.services.retrieval import Retrieval
+
+        return Retrieval(
+            self.memory_store,
+            self.conversation_store,
+            self.vector_index,
+            self.embedder,
+            self.indexing,
+            self.graph,
+            self.clock,
+        )
+
+    @cached_property
+    def site_settings(self) -> SiteSettings:
+        """Settings that administrators change."""
+        from threadkeep.services.site_settings import SiteSettings
+
+        return SiteSettings(self.settings_store)
+
+    @cached_property
+    def agents(self) -> Agents:
+        """Agents."""
+        from threadkeep.services.agents import Agents
+
+        return Agents(self.agent_store, self.clock, self.ids)
+
+    @cached_property
+    def conversations(self) -> Conversations:
+        """Reading and deleting conversations."""
+        from threadkeep.services.conversations import Conversations
+
+        return Conversations(self.conversation_store, self.clock)
+
+    @cached_property
+    def extraction(self) -> Extraction:
+        """Scheduling and running extraction."""
+        from threadkeep.services.extraction import Extraction
+
+        return Extraction(
+            self.extraction_store,
+            self.conversation_store,
+            self.agents,
+            self.site_settings,
+            self.extractor,
+            self.learning,
+            self.extraction_queue,
+            self.clock,
+            self.ids,
+        )
+
+    @cached_property
+    def chat(self) -> Chat:
+        """A turn of a chat."""
+        from threadkeep.services.chat import Chat
+
+        return Chat(
+            self.agents,
+            self.conversation_store,
+            self.retrieval,
+            self.chat_model,
+            self.token_counter,
+            self.extraction,
+            self.clock,
+            self.ids,
+            default_model=self.settings.default_model,
+        )
