@@ -1,4 +1,4 @@
-"""The composition root: builds each part on first use, so that a function starts with what it needs.
+"""The composition root: builds each part on first use; a function starts with what it needs.
 
 Every part can be overridden by passing it to ``Bootstrap``: tests hand in fakes and a fixed clock.
 """
