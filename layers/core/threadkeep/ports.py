@@ -308,8 +308,21 @@ class ConversationStore(Protocol):
     def delete(self, user_id: str, conversation_id: str, *, at: datetime) -> bool:
         """Delete a conversation with all that belongs to it, its episodes marked for removal.
 
-        Invisible at once; returns False if there is none.
+        The first step makes it invisible and fences its writers off; the rest may take further
+        steps. Raising after the first step is safe: ``finish_deletion`` completes it. The id can be
+        used again at once: it starts a new life.
+
+        Returns:
+            False if there is none.
         """
+        ...
+
+    def finish_deletion(self, user_id: str, conversation_id: str) -> None:
+        """Complete a deletion that was begun; does nothing when there is none."""
+        ...
+
+    def unfinished_deletions(self, *, before: datetime, limit: int) -> Sequence[tuple[str, str]]:
+        """Return ``(user_id, conversation_id)`` of deletions begun before a time, of all users."""
         ...
 
 
@@ -317,7 +330,11 @@ class AgentStore(Protocol):
     """Agents: private to their owner, or shared when their live configuration says so."""
 
     def get(self, user_id: str, agent_id: str) -> Agent | None:
-        """Read an own or shared agent."""
+        """Read an own or shared agent.
+
+        Of someone else's shared agent only the live configuration is known: it stands for the draft
+        too.
+        """
         ...
 
     def list(self, user_id: str) -> Sequence[Agent]:
@@ -333,7 +350,11 @@ class AgentStore(Protocol):
         ...
 
     def delete(self, agent: Agent) -> None:
-        """Remove an agent everywhere."""
+        """Remove an agent everywhere; does nothing if it is gone.
+
+        Raises:
+            ConflictError: The stored version is not that of ``agent``.
+        """
         ...
 
 
@@ -381,11 +402,20 @@ class ExtractionStore(Protocol):
         ...
 
     def put_job(self, user_id: str, job: Job) -> None:
-        """Store a job's state."""
+        """Store a job's state; it goes with its conversation.
+
+        Raises:
+            ConflictError: The conversation's life has ended.
+        """
         ...
 
     def save_plan(self, user_id: str, job_id: str, plan: Extraction) -> Extraction:
-        """Store a job's validated plan once; a redelivery gets the plan that was stored first."""
+        """Store a job's validated plan once; a redelivery gets the plan that was stored first.
+
+        Raises:
+            ConflictError: There is no such job: it was never stored, or its conversation was
+                deleted.
+        """
         ...
 
     def get_plan(self, user_id: str, job_id: str) -> Extraction | None:
@@ -575,6 +605,87 @@ class ExtractionQueue(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class StoredAnswer:
+    """An answer as it is replayed.
+
+    Args:
+        status: HTTP status.
+        headers: Headers that belong to the answer, such as ``ETag`` and ``Location``.
+        body: The body as it was sent.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    body: str
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """The request has not run: the caller runs it, then finishes or abandons it with ``claim``."""
+
+    claim: str
+
+
+@dataclass(frozen=True)
+class Replay:
+    """The request has run: this is what it answered."""
+
+    answer: StoredAnswer
+
+
+@dataclass(frozen=True)
+class InProgress:
+    """The request is running until ``until`` at the latest."""
+
+    until: datetime
+
+
+@dataclass(frozen=True)
+class OtherBody:
+    """The key was used with another body."""
+
+
+class IdempotencyStore(Protocol):
+    """Records of requests that carried an ``Idempotency-Key``, in the user's partition.
+
+    A record counts for 24 hours from when its request began. What is expired counts as absent,
+    whether or not it was reclaimed.
+    """
+
+    def begin(
+        self,
+        user_id: str,
+        route: str,
+        key: str,
+        *,
+        body_hash: str,
+        now: datetime,
+        deadline: datetime,
+    ) -> Fresh | Replay | InProgress | OtherBody:
+        """Claim a request, or learn what became of it.
+
+        Args:
+            user_id: Owner of the key.
+            route: Method and path of the request: a key counts for one of them.
+            key: The caller's key.
+            body_hash: Digest of the body.
+            now: The current time.
+            deadline: When a running request is given up: a claim older than this can be taken over.
+        """
+        ...
+
+    def finish(
+        self, user_id: str, route: str, key: str, fresh: Fresh, answer: StoredAnswer
+    ) -> None:
+        """Store the answer; does nothing when the claim was taken over."""
+        ...
+
+    def abandon(self, user_id: str, route: str, key: str, fresh: Fresh) -> None:
+        """Give the claim back, so that the next try runs; does nothing when it was taken over."""
+        ...
+
+
 class Blobs(Protocol):
     """Bodies too large for a table row."""
 
@@ -592,4 +703,8 @@ class Blobs(Protocol):
 
     def delete(self, user_id: str, keys: Sequence[str]) -> None:
         """Remove bodies; missing ones are no error."""
+        ...
+
+    def delete_all(self, user_id: str, prefix: str) -> None:
+        """Remove all of a user's bodies whose key starts with ``prefix``, which ends in ``/``."""
         ...

@@ -1,11 +1,15 @@
 """Conversations and their messages."""
 
+import re
 from enum import StrEnum
 from typing import Any
 
 from pydantic import Field
 
-from threadkeep.domain.types import Id, Model, UtcTime
+from threadkeep.domain.types import Id, Model, UtcTime, dump_json
+
+MAX_TITLE_CHARS = 60
+_MESSAGE_ID = re.compile(r"([0-9]{12})-[A-Za-z0-9]{1,64}")
 
 
 class Role(StrEnum):
@@ -79,3 +83,38 @@ class Lease(Model):
     life: str
     token: int
     expires_at: UtcTime
+
+
+def message_id(seq: int, unique: str) -> str:
+    """Make the id of a message: its place in the conversation, then an unguessable part.
+
+    The place leads to the message's row in one read; the rest tells apart messages that took the
+    same place in different lives of a conversation id.
+
+    Args:
+        seq: Place in the conversation, from 1.
+        unique: A new id, letters and digits only.
+    """
+    return f"{seq:012d}-{unique}"
+
+
+def seq_of(message_id: str) -> int | None:
+    """Return the place that a message id names, or None if no message can have this id."""
+    match = _MESSAGE_ID.fullmatch(message_id)
+    return (int(match[1]) or None) if match else None
+
+
+def size_of(message: Message) -> int:
+    """Return the bytes of UTF-8 that a message's text and tool calls take."""
+    calls = [call.model_dump(mode="json") for call in message.tool_calls]
+    return len(message.content.encode()) + (len(dump_json(calls).encode()) if calls else 0)
+
+
+def title_of(text: str) -> str:
+    """Return a conversation's title: the first words of its first user message."""
+    words = " ".join(text.split())
+    if len(words) <= MAX_TITLE_CHARS:
+        return words
+    cut = words[: MAX_TITLE_CHARS - 1]
+    whole = cut.rpartition(" ")[0] if words[MAX_TITLE_CHARS - 1] != " " else cut
+    return f"{whole or cut}…"
