@@ -1,10 +1,19 @@
 """Value types that the domain's models are built from: bounded text, ids, times, properties."""
 
 import json
+import re
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+)
 
 from threadkeep.domain import limits
 
@@ -30,9 +39,26 @@ def _not_blank(text: str) -> str:
     return text
 
 
+_DATE_OR_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ][0-9]{2}:[0-9]{2}.*)?")
+
+
+def _read_time(value: Any) -> Any:
+    """Read a date or RFC 3339 time; pydantic alone would also take a text of digits as seconds."""
+    if not isinstance(value, str):
+        return value
+    if not _DATE_OR_TIME.fullmatch(value):
+        raise ValueError("is neither a date nor an RFC 3339 time")
+    return datetime.fromisoformat(value.upper())
+
+
 def _as_utc(moment: datetime) -> datetime:
     """Take a time without offset as UTC; bring any other to UTC."""
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    if moment.tzinfo is None:
+        return moment.replace(tzinfo=UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("lies outside the years 1 to 9999 in UTC") from error
 
 
 def json_depth(value: JsonValue) -> int:
@@ -83,5 +109,5 @@ MessageText = Annotated[
     _within_bytes(limits.MAX_MESSAGE_BYTES),
 ]
 Properties = Annotated[dict[str, JsonValue], AfterValidator(_valid_properties)]
-UtcTime = Annotated[datetime, AfterValidator(_as_utc)]
+UtcTime = Annotated[datetime, BeforeValidator(_read_time), AfterValidator(_as_utc)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
