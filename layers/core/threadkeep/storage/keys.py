@@ -185,6 +185,14 @@ def deleting(entity_id: str) -> str:
     return f"{DELETING}{_part(entity_id)}"
 
 
+DELETING_CONVERSATION: Final = "DC#"
+
+
+def deleting_conversation(conversation_id: str) -> str:
+    """Marker of a conversation whose deletion is under way."""
+    return f"{DELETING_CONVERSATION}{_part(conversation_id)}"
+
+
 def access(entity_id: str) -> str:
     """Row of an entity's access counter, outside the versioned item."""
     return f"A#{_part(entity_id)}"
@@ -195,9 +203,17 @@ def conversation(conversation_id: str) -> str:
     return f"C#{_part(conversation_id)}"
 
 
+AGENT: Final = "G#"
+
+
 def agent(agent_id: str) -> str:
-    """Row of an agent, in its owner's partition and, when shared, in ``AGENTS``."""
-    return f"G#{_part(agent_id)}"
+    """Row of an agent's draft, in its owner's partition."""
+    return f"{AGENT}{_part(agent_id)}"
+
+
+def agent_live(agent_id: str) -> str:
+    """Row of an agent's live configuration: beside the draft and, when shared, in ``AGENTS``."""
+    return f"{agent(agent_id)}#LIVE"
 
 
 def idempotency(route: str, key: str) -> str:
@@ -236,6 +252,11 @@ def evidence_pointer(item_id: str, source_id: str) -> str:
     return f"EV#{_part(item_id)}#{_part(source_id)}"
 
 
+def job_pointer(job_id: str) -> str:
+    """Row in a conversation that points at a job over it."""
+    return f"JB#{_part(job_id)}"
+
+
 def version(item_id: str, number: int) -> str:
     """Row of one version in an item's history."""
     return f"{versions(item_id)}{number:09d}"
@@ -261,9 +282,30 @@ def job(job_id: str) -> str:
     return f"J#{_part(job_id)}"
 
 
+def plan(job_id: str) -> str:
+    """Row of a job's plan."""
+    return f"JP#{_part(job_id)}"
+
+
 def setting(key: str) -> str:
     """Row of one site setting."""
     return f"K#{_part(key)}"
+
+
+# Partitions of the global index
+
+_DUE_SHARDS: Final = 4
+
+
+def due_bucket(kind: str, user_id: str, ref: str) -> str:
+    """Bucket of a row that waits for a time; several a kind, so that no one of them runs hot."""
+    digest = hashlib.sha256(f"{_part(user_id)}#{ref}".encode()).digest()
+    return f"{kind}#{digest[0] % _DUE_SHARDS}"
+
+
+def due_buckets(kind: str) -> tuple[str, ...]:
+    """All buckets of a kind: a sweep reads each of them."""
+    return tuple(f"{kind}#{shard}" for shard in range(_DUE_SHARDS))
 
 
 # Sort keys of the local indexes
