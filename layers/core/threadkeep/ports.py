@@ -14,7 +14,7 @@ from threadkeep.domain.agents import Agent
 from threadkeep.domain.changes import Commit, HistoryEntry
 from threadkeep.domain.conversations import Conversation, Lease, Message, Usage
 from threadkeep.domain.entities import Entity, EntityType
-from threadkeep.domain.extraction import DueExtraction, Extraction, Job
+from threadkeep.domain.extraction import DueExtraction, Extraction, Job, Plan
 from threadkeep.domain.relations import Direction, Relation, RelationType
 from threadkeep.domain.retrieval import Document, DocumentKind, SearchQuery
 
@@ -200,10 +200,19 @@ class MemoryStore(Protocol):
     def commit(self, user_id: str, commit: Commit) -> None:
         """Apply all changes in one transaction, with history and index marks, or none.
 
+        With a ``step``, the transaction also counts one step of an extraction job as applied: each
+        step takes effect once, whoever delivers it and however often, and none does after the
+        job's conversation was deleted. A commit may consist of a step alone.
+
         Raises:
             ConflictError: A condition did not hold: another writer was first, an end is gone, a
-                name is taken. The caller reads again and decides anew.
+                name is taken, the step was applied, the life has ended. The caller reads again and
+                decides anew.
         """
+        ...
+
+    def steps(self, user_id: str, job_id: str) -> Sequence[str]:
+        """Return the outcomes of the steps of a job that were applied, in order (strong read)."""
         ...
 
     def delete_entity(self, user_id: str, entity: Entity, *, at: datetime) -> None:
@@ -285,6 +294,16 @@ class ConversationStore(Protocol):
 
     def release(self, user_id: str, lease: Lease) -> None:
         """Give the right back; does nothing if it was lost."""
+        ...
+
+    def rename(
+        self, user_id: str, conversation_id: str, title: str, *, expected_version: int
+    ) -> Conversation | None:
+        """Set the title, which makes a new version; None if there is no such conversation.
+
+        Raises:
+            ConflictError: The stored version is not ``expected_version``.
+        """
         ...
 
     def messages(
@@ -409,7 +428,7 @@ class ExtractionStore(Protocol):
         """
         ...
 
-    def save_plan(self, user_id: str, job_id: str, plan: Extraction) -> Extraction:
+    def save_plan(self, user_id: str, job_id: str, plan: Plan) -> Plan:
         """Store a job's validated plan once; a redelivery gets the plan that was stored first.
 
         Raises:
@@ -418,7 +437,7 @@ class ExtractionStore(Protocol):
         """
         ...
 
-    def get_plan(self, user_id: str, job_id: str) -> Extraction | None:
+    def get_plan(self, user_id: str, job_id: str) -> Plan | None:
         """Read the plan of a job, or None before it was stored."""
         ...
 
@@ -529,6 +548,7 @@ class ChatRequest:
         messages: Messages in order, the newest user message last.
         max_output_tokens: Most tokens of the answer.
         context: Recalled memory to be read with the newest message; never stored as user text.
+        timeout_seconds: Longest wait for the whole answer; past it the call fails.
     """
 
     model_id: str
@@ -536,6 +556,7 @@ class ChatRequest:
     messages: Sequence[Message]
     max_output_tokens: int
     context: str = ""
+    timeout_seconds: float = 270.0
 
 
 @dataclass(frozen=True)

@@ -92,9 +92,29 @@ Change = CreateEntity | UpdateEntity | CreateRelation | UpdateRelation | DeleteR
 
 
 @dataclass(frozen=True)
+class Step:
+    """The place of a commit in an extraction job: it takes effect if it is the next, and once.
+
+    Args:
+        job_id: The job.
+        conversation_id: Its conversation.
+        life: The conversation's life that the job belongs to; it must not have ended.
+        number: How many steps of the job were applied before this one.
+        outcome: What comes of the step, kept for the job record.
+    """
+
+    job_id: str
+    conversation_id: str
+    life: str
+    number: int
+    outcome: str = ""
+
+
+@dataclass(frozen=True)
 class Commit:
     """Changes that take effect together or not at all."""
 
     origin: Origin
     at: datetime
     changes: tuple[Change, ...] = field(default=())
+    step: Step | None = None

@@ -52,6 +52,11 @@ class Message(Model):
     usage: Usage | None = None
     stop_reason: str | None = None
     created_at: UtcTime
+    learnable: bool = Field(
+        default=False,
+        exclude=True,
+        description="Whether extraction was on for this turn of the user: only then is it read.",
+    )
 
 
 class Conversation(Model):

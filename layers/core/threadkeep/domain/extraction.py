@@ -1,10 +1,10 @@
 """What an extractor yields from turns, and what becomes of each statement."""
 
 from enum import StrEnum
-from typing import Any
 
 from pydantic import Field
 
+from threadkeep.domain.conversations import Usage
 from threadkeep.domain.entities import EntityType, ExtractionNote
 from threadkeep.domain.relations import RelationType
 from threadkeep.domain.types import Model, Properties, Share, UtcTime
@@ -37,7 +37,12 @@ class ExtractedRelation(Model):
     quote: str
     message_id: str
     valid_from: UtcTime | None = None
-    ends: bool = False
+    ends: bool = Field(default=False, description="The turn says that it no longer holds.")
+    replaces: bool = Field(
+        default=False,
+        description="The turn says that it takes the place of the source's earlier one of this "
+        "type (`reassigned to`, `switched to`).",
+    )
     note: ExtractionNote = ExtractionNote()
 
 
@@ -49,6 +54,28 @@ class Extraction(Model):
     )
     entities: tuple[ExtractedEntity, ...] = ()
     relations: tuple[ExtractedRelation, ...] = ()
+
+
+class Rejection(Model):
+    """A statement that was not stored, and why."""
+
+    statement: str
+    message_id: str | None = None
+    reason: str
+
+
+class Plan(Model):
+    """What a job stores: decided once, then applied step by step by whoever has the job.
+
+    ``to_seq`` is the last message it covers: the extraction watermark once all of it is applied.
+    """
+
+    to_seq: int
+    extraction: Extraction
+    rejected: tuple[Rejection, ...] = ()
+    model_id: str = ""
+    prompt_hash: str = ""
+    usage: Usage = Usage()
 
 
 class JobStatus(StrEnum):
@@ -72,7 +99,9 @@ class Job(Model):
     to_seq: int = 0
     stored: int = 0
     merged: int = 0
-    rejected: tuple[dict[str, Any], ...] = ()
+    rejected: tuple[Rejection, ...] = ()
+    prompt_hash: str = ""
+    usage: Usage = Usage()
     attempts: int = 0
     reason: str | None = None
     created_at: UtcTime

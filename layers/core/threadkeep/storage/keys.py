@@ -287,6 +287,11 @@ def plan(job_id: str) -> str:
     return f"JP#{_part(job_id)}"
 
 
+def job_steps(job_id: str) -> str:
+    """Row that counts which steps of a job were applied."""
+    return f"{job(job_id)}#STEPS"
+
+
 def setting(key: str) -> str:
     """Row of one site setting."""
     return f"K#{_part(key)}"
