@@ -133,3 +133,9 @@ class ModelError(UnavailableError):
 
     code = "model_unavailable"
     title = "Model unavailable"
+
+
+class ModelThrottledError(ModelError):
+    """The provider limits the rate of calls: nothing is wrong with the request, wait and retry."""
+
+    code = "model_throttled"

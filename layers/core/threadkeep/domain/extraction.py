@@ -46,6 +46,13 @@ class ExtractedRelation(Model):
     note: ExtractionNote = ExtractionNote()
 
 
+class Rejection(Model):
+    """A statement that an extractor yielded and that has no evidence, for the job record."""
+
+    name: str
+    reason: str
+
+
 class Extraction(Model):
     """All statements of one extractor call."""
 
@@ -54,6 +61,7 @@ class Extraction(Model):
     )
     entities: tuple[ExtractedEntity, ...] = ()
     relations: tuple[ExtractedRelation, ...] = ()
+    rejected: tuple[Rejection, ...] = ()
 
 
 class Rejection(Model):

@@ -1,0 +1,1 @@
+"""The model that needs no network: rules and packaged vectors."""

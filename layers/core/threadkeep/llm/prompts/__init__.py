@@ -1,0 +1,1 @@
+"""Prompts, each beside the shape of its answer."""
