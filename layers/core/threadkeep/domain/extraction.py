@@ -47,9 +47,10 @@ class ExtractedRelation(Model):
 
 
 class Rejection(Model):
-    """A statement that an extractor yielded and that has no evidence, for the job record."""
+    """A statement that was not stored, and why."""
 
-    name: str
+    statement: str
+    message_id: str | None = None
     reason: str
 
 
@@ -62,14 +63,6 @@ class Extraction(Model):
     entities: tuple[ExtractedEntity, ...] = ()
     relations: tuple[ExtractedRelation, ...] = ()
     rejected: tuple[Rejection, ...] = ()
-
-
-class Rejection(Model):
-    """A statement that was not stored, and why."""
-
-    statement: str
-    message_id: str | None = None
-    reason: str
 
 
 class Plan(Model):
