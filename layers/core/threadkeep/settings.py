@@ -6,20 +6,14 @@ Site settings, which administrators change at run time, are in ``domain/site_set
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from threadkeep.domain.budget import ModelLimits
+from threadkeep.domain.models import OFFLINE_MODEL, Models
 from threadkeep.errors import MisconfiguredError
 
 CHAT_PROVIDERS = frozenset({"offline", "bedrock", "openai"})
 EMBEDDING_PROVIDERS = frozenset({"offline", "bedrock", "openai"})
-OFFLINE_MODEL = "offline"
-
-
-@dataclass(frozen=True)
-class ModelLimits:
-    """A model's window and the most it can answer, both in tokens; None where unknown."""
-
-    window: int | None = None
-    max_output: int | None = None
 
 
 @dataclass(frozen=True)
@@ -125,6 +119,11 @@ class Settings:
         """Return what is known of a model's limits."""
         return self.models.get(model_id, ModelLimits())
 
+    @property
+    def chat_models(self) -> Models:
+        """The models that agents can name."""
+        return Models(self.default_model, self.models)
+
     def _check_model(self, setting: str, value: str, providers: frozenset[str]) -> None:
         provider, _, model = value.partition(":")
         _require(
@@ -152,14 +151,22 @@ def _positive(setting: str, text: str) -> int:
 def _models(text: str) -> dict[str, ModelLimits]:
     try:
         raw = json.loads(text)
-        return {
-            str(model): ModelLimits(
-                window=limits.get("window"), max_output=limits.get("max_output")
-            )
-            for model, limits in raw.items()
-        }
+        return {str(model): _limits(limits) for model, limits in raw.items()}
     except (ValueError, AttributeError) as error:
         raise MisconfiguredError(
-            'MODELS must be JSON as {"provider:model": {"window": …, "max_output": …}}',
+            'MODELS must be JSON as {"provider:model": {"window": …, "max_output": …}} with'
+            " positive numbers",
             extra={"setting": "MODELS"},
         ) from error
+
+
+def _limits(raw: Mapping[str, Any]) -> ModelLimits:
+    counts = {name: raw.get(name) for name in ("window", "max_output")}
+    prices = {name: raw.get(name) for name in ("input_price", "output_price")}
+    for name, value in counts.items():
+        if value is not None and (type(value) is not int or value <= 0):
+            raise ValueError(name)
+    for name, value in prices.items():
+        if value is not None and (type(value) not in (int, float) or value < 0):
+            raise ValueError(name)
+    return ModelLimits(**counts, **prices)
