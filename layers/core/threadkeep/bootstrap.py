@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from threadkeep import ports
+    from threadkeep.http.tokens import TokenVerifier
     from threadkeep.services.agents import Agents
     from threadkeep.services.chat import Chat
     from threadkeep.services.conversations import Conversations
@@ -154,6 +155,23 @@ class Bootstrap:
         from threadkeep.storage.vectors import DynamoVectorRows
 
         return ExactIndex(DynamoVectorRows(self.table))
+
+    @cached_property
+    def audit_log(self) -> ports.AuditLog:
+        """Record of what administrators do with users' data."""
+        from threadkeep.storage.audit import DynamoAuditLog
+
+        return DynamoAuditLog(self.table)
+
+    @cached_property
+    def token_verifier(self) -> TokenVerifier:
+        """Checks tokens where no gateway did."""
+        from threadkeep.http.tokens import TokenVerifier
+
+        settings = self.settings
+        return TokenVerifier(
+            settings.jwt_issuer, settings.user_pool_client_id, settings.jwks_url, self.clock
+        )
 
     # Use cases
 

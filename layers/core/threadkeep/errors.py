@@ -73,6 +73,22 @@ class NotFoundError(ThreadkeepError):
     title = "Not found"
 
 
+class MethodNotAllowedError(ThreadkeepError):
+    """The path exists, and not with this method.
+
+    Args:
+        methods: The methods it takes.
+    """
+
+    status = 405
+    code = "method_not_allowed"
+    title = "Method not allowed"
+
+    def __init__(self, methods: Sequence[str]) -> None:
+        super().__init__(f"This path takes {', '.join(methods)}.")
+        self.methods = tuple(methods)
+
+
 class ConflictError(ThreadkeepError):
     """The state does not allow this now, or concurrent writers kept winning."""
 
