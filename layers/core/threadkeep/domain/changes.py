@@ -43,6 +43,10 @@ class Support:
     evidence: Evidence | None = None
 
 
+MAX_CHANGES = 7
+"""Changes that fit one transaction whatever they are; more may be refused as too many."""
+
+
 @dataclass(frozen=True)
 class CreateEntity:
     """Store a new entity; fails if its name key and type are taken."""
@@ -50,35 +54,68 @@ class CreateEntity:
     entity: Entity
     support: Support | None = None
 
+    @property
+    def result(self) -> Entity:
+        """The entity as it is stored: sources counted."""
+        return self.entity.model_copy(update={"sources_count": int(self.support is not None)})
+
 
 @dataclass(frozen=True)
 class UpdateEntity:
     """Replace an entity that is still as ``before``; moves the name guard when the name key
     changes.
 
-    ``support`` must not be among the stored sources: the store checks and fails otherwise.
+    ``support`` must not be among the stored sources, ``dropped`` must be: the store checks and
+    fails otherwise.
     """
 
     before: Entity
     after: Entity
     support: Support | None = None
+    dropped: str | None = None
+
+    @property
+    def result(self) -> Entity:
+        """The entity as it is stored: sources counted, revision risen by one."""
+        return self.after.model_copy(update=_stamps(self))
 
 
 @dataclass(frozen=True)
 class CreateRelation:
-    """Store a new current relation; fails unless both ends live and no current one is there."""
+    """Store a new relation; fails unless both ends are there, and if there is an unclosed one of
+    the same source, target and type.
+
+    Of a single-valued type a source has at most one relation with an open end: a commit that
+    creates another must close that one.
+    """
 
     relation: Relation
     support: Support | None = None
 
+    @property
+    def result(self) -> Relation:
+        """The relation as it is stored: sources counted."""
+        return self.relation.model_copy(update={"sources_count": int(self.support is not None)})
+
 
 @dataclass(frozen=True)
 class UpdateRelation:
-    """Replace a relation that is still as ``before``; closing one moves its halves."""
+    """Replace a relation that is still as ``before``, both ends being there; closing one moves its
+    halves.
+
+    ``support`` must not be among the stored sources, ``dropped`` must be: the store checks and
+    fails otherwise.
+    """
 
     before: Relation
     after: Relation
     support: Support | None = None
+    dropped: str | None = None
+
+    @property
+    def result(self) -> Relation:
+        """The relation as it is stored: sources counted, revision risen by one."""
+        return self.after.model_copy(update=_stamps(self))
 
 
 @dataclass(frozen=True)
@@ -86,6 +123,13 @@ class DeleteRelation:
     """Remove a relation with its sources and history."""
 
     relation: Relation
+
+
+def _stamps(change: UpdateEntity | UpdateRelation) -> dict[str, int]:
+    """Return what the store sets itself, so that no two writes of an item look alike."""
+    before = change.before
+    gained = int(change.support is not None) - int(change.dropped is not None)
+    return {"sources_count": before.sources_count + gained, "revision": before.revision + 1}
 
 
 Change = CreateEntity | UpdateEntity | CreateRelation | UpdateRelation | DeleteRelation

@@ -1,5 +1,6 @@
 """Entities of the memory graph, and how statements about them change them."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -45,6 +46,16 @@ class Evidence(Model):
     speaker: str
     date: UtcTime
     quote: str
+
+
+SHOWN_EVIDENCE = 20
+"""Most pieces of evidence that are read with an item; the others stay counted."""
+
+
+def newest(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
+    """Return the newest evidence that is shown, newest first; of one date, by turn."""
+    ordered = sorted(evidence, key=lambda piece: (piece.date, piece.turn), reverse=True)
+    return tuple(ordered[:SHOWN_EVIDENCE])
 
 
 class ExtractionNote(Model):

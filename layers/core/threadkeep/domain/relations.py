@@ -90,6 +90,13 @@ class Relation(Model):
         """Tell whether it has not been closed by ``now``."""
         return self.valid_to is None or self.valid_to > now
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether it had ended when it was last written; one whose end lay ahead then may have
+        passed it since (``is_current`` tells), and ``settle`` closes that one.
+        """
+        return not self.is_current(self.updated_at)
+
     def holds(self, *, as_of: datetime, known_at: datetime) -> bool:
         """Tell whether it was true at ``as_of`` by what the service knew at ``known_at``."""
         return any(span.holds(as_of=as_of, known_at=known_at) for span in self.spans)
@@ -179,6 +186,14 @@ def close(relation: Relation, *, valid_to: datetime, now: datetime) -> Relation:
     """End a relation: it stays in history, and is no longer current after ``valid_to``."""
     ended = max(valid_to, relation.valid_from)
     return _next(relation, relation.model_copy(update={"valid_to": ended}), now)
+
+
+def settle(relation: Relation, now: datetime) -> Relation:
+    """Mark a relation whose end has passed as closed, to make room for one of the same triple.
+
+    Nothing that is true of it changes, so neither do its version and history.
+    """
+    return relation.model_copy(update={"updated_at": now, "revision": relation.revision + 1})
 
 
 def content_of(relation: Relation) -> dict[str, Any]:
