@@ -1,10 +1,11 @@
 """Counting tokens offline, never under what a model's own tokenizer would count."""
 
+from __future__ import annotations
+
 import base64
 import gzip
 import importlib.util
 from collections import Counter
-from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING
 from threadkeep.errors import MisconfiguredError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     import tiktoken
 
 # The pre-tokenizer patterns of the two encodings, from tiktoken_ext/openai_public.py (MIT), which
@@ -111,7 +114,7 @@ def encoding_name(model_id: str) -> str | None:
 
 
 @cache
-def encoding(name: str) -> "tiktoken.Encoding":
+def encoding(name: str) -> tiktoken.Encoding:
     """Load a packaged encoding, in about 0.5 s, once.
 
     Raises:

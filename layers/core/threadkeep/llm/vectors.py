@@ -7,6 +7,9 @@ from threadkeep.errors import MisconfiguredError, ModelError
 
 type Vector = tuple[float, ...]
 
+MAX_EMBEDDED_BYTES = 14_000
+"""What an embedder with a window of 8,192 tokens takes of a text of any script, base64 included."""
+
 
 def embed_texts(
     texts: Sequence[str],
@@ -41,22 +44,28 @@ def embed_texts(
     return tuple(vectors)
 
 
+def cut(text: str, most_bytes: int = MAX_EMBEDDED_BYTES) -> str:
+    """Return the longest beginning of a text that is not over so many bytes of UTF-8."""
+    return text.encode()[:most_bytes].decode(errors="ignore")
+
+
 def valid_text(text: str) -> str:
     """Return the text with lone surrogates, which no tokenizer takes, replaced by U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def dimension_mismatch(model_id: str, real: int, configured: int) -> MisconfiguredError:
-    """Return the error that names both numbers."""
+def dimension_mismatch(model_id: str, configured: int, *real: int) -> MisconfiguredError:
+    """Return the error that names the configured length and those that the model makes."""
+    makes = " or ".join(str(length) for length in real)
     return MisconfiguredError(
-        f"EMBEDDING_DIMENSION is {configured}, but {model_id} makes vectors of {real}",
-        extra={"setting": "EMBEDDING_DIMENSION", "configured": configured, "real": real},
+        f"EMBEDDING_DIMENSION is {configured}, but {model_id} makes vectors of {makes}",
+        extra={"setting": "EMBEDDING_DIMENSION", "configured": configured, "real": list(real)},
     )
 
 
 def _unit(vector: Sequence[float], dimension: int, model_id: str) -> Vector:
     if len(vector) != dimension:
-        raise dimension_mismatch(model_id, len(vector), dimension)
+        raise dimension_mismatch(model_id, dimension, len(vector))
     length = math.hypot(*vector)
     if not math.isfinite(length) or length == 0.0:
         raise ModelError(f"{model_id} answered a vector without direction")

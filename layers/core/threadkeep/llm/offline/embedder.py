@@ -4,8 +4,9 @@ Only the package's two files are read. Importing it would load compiled search c
 ``load`` looks for the tokenizer in a folder that the package does not have.
 """
 
+from __future__ import annotations
+
 import importlib.util
-from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -14,6 +15,8 @@ from threadkeep.errors import MisconfiguredError
 from threadkeep.llm.vectors import Vector, dimension_mismatch, embed_texts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import NDArray
     from tokenizers import Tokenizer
@@ -21,8 +24,7 @@ if TYPE_CHECKING:
 _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _TENSOR = "embedding.weight"
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
-_FULL_DIMENSION = 256
-_DIMENSIONS = (64, 128, _FULL_DIMENSION)
+_DIMENSIONS = (256, 128, 64)
 _BATCH = 256
 
 
@@ -42,7 +44,7 @@ class WordVectorEmbedder:
 
     def __init__(self, model_id: str = "offline:wordllama", dimension: int = 256) -> None:
         if dimension not in _DIMENSIONS:
-            raise dimension_mismatch(model_id, _FULL_DIMENSION, dimension)
+            raise dimension_mismatch(model_id, dimension, *_DIMENSIONS)
         self._model_id = model_id
         self._dimension = dimension
 
@@ -80,7 +82,7 @@ class WordVectorEmbedder:
         return means
 
     @cached_property
-    def _table(self) -> "NDArray[np.float32]":
+    def _table(self) -> NDArray[np.float32]:
         """The vectors by token id, shape (32000, dimension)."""
         import numpy as np
         from safetensors.numpy import load_file
@@ -88,7 +90,7 @@ class WordVectorEmbedder:
         return load_file(_package() / _WEIGHTS)[_TENSOR][:, : self._dimension].astype(np.float32)
 
     @cached_property
-    def _tokenizer(self) -> "Tokenizer":
+    def _tokenizer(self) -> Tokenizer:
         from tokenizers import Tokenizer
 
         tokenizer = Tokenizer.from_file(str(_package() / _TOKENIZER))
