@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from threadkeep.domain.models import OFFLINE_MODEL
 from threadkeep.errors import MisconfiguredError, ModelError, UnavailableError
-from threadkeep.settings import OFFLINE_MODEL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
