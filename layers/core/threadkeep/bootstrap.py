@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     from threadkeep.services.indexing import Indexing
     from threadkeep.services.learning import Learning
     from threadkeep.services.memories import Memories
+    from threadkeep.services.relation_statements import RelationStatements
+    from threadkeep.services.relations import Relations
     from threadkeep.services.retrieval import Retrieval
     from threadkeep.services.site_settings import SiteSettings
+    from threadkeep.services.statements import EntityStatements
     from threadkeep.settings import Settings
     from threadkeep.storage.table import Table
 
@@ -177,10 +180,31 @@ class Bootstrap:
 
     @cached_property
     def memories(self) -> Memories:
-        """Entities and relations by hand."""
+        """Entities by hand."""
         from threadkeep.services.memories import Memories
 
-        return Memories(self.memory_store, self.clock, self.ids)
+        return Memories(self.memory_store, self.entity_statements, self.clock)
+
+    @cached_property
+    def relations(self) -> Relations:
+        """Relations by hand."""
+        from threadkeep.services.relations import Relations
+
+        return Relations(self.memory_store, self.memories, self.relation_statements, self.clock)
+
+    @cached_property
+    def entity_statements(self) -> EntityStatements:
+        """What statements about entities change."""
+        from threadkeep.services.statements import EntityStatements
+
+        return EntityStatements(self.memory_store, self.ids)
+
+    @cached_property
+    def relation_statements(self) -> RelationStatements:
+        """What statements about relations change."""
+        from threadkeep.services.relation_statements import RelationStatements
+
+        return RelationStatements(self.memory_store, self.ids)
 
     @cached_property
     def learning(self) -> Learning:

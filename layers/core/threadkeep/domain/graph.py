@@ -1,4 +1,7 @@
-"""A bounded stretch of the memory graph."""
+"""A stretch of the memory graph: around one entity, around several, or all of it."""
+
+from collections.abc import Sequence
+from datetime import datetime
 
 from pydantic import Field
 
@@ -31,3 +34,56 @@ class Subgraph(Model):
     relations: tuple[Relation, ...] = ()
     truncated: bool = False
     frontier: tuple[str, ...] = ()
+
+
+class EntityDetail(Entity):
+    """An entity with the current relations at it.
+
+    ``relations_truncated`` is true when there are more; the listing of relations has them all.
+    """
+
+    outgoing_relations: tuple[Relation, ...] = ()
+    incoming_relations: tuple[Relation, ...] = ()
+    relations_truncated: bool | None = None
+
+
+class EntityIds(Model):
+    """The body of a batch delete."""
+
+    ids: tuple[Id, ...] = Field(min_length=1, max_length=100)
+
+
+class Deletion(Model):
+    """What became of one id of a batch delete; ``code`` says why nothing was deleted."""
+
+    id: Id
+    deleted: bool
+    code: str | None = None
+
+
+class Deletions(Model):
+    """What became of each id of a batch delete, in the order of the request."""
+
+    results: tuple[Deletion, ...]
+
+
+def joined_since(graph: Subgraph, seeds: Sequence[str], since: datetime) -> Subgraph:
+    """Keep what was touched since a time and is still joined to a seed by what is kept."""
+    recent = {entity.id: entity for entity in graph.entities if entity.touched_at >= since}
+    edges = [
+        relation
+        for relation in graph.relations
+        if relation.source_entity_id in recent and relation.target_entity_id in recent
+    ]
+    joined = {seed for seed in seeds if seed in recent}
+    grew = True
+    while grew:
+        ends = [{edge.source_entity_id, edge.target_entity_id} for edge in edges]
+        reached = joined.union(*(pair for pair in ends if pair & joined))
+        grew, joined = len(reached) > len(joined), reached
+    return graph.model_copy(
+        update={
+            "entities": tuple(entity for key, entity in recent.items() if key in joined),
+            "relations": tuple(edge for edge in edges if edge.source_entity_id in joined),
+        }
+    )

@@ -183,9 +183,13 @@ def replace(relation: Relation, changes: RelationChanges, now: datetime) -> Rela
 
 
 def close(relation: Relation, *, valid_to: datetime, now: datetime) -> Relation:
-    """End a relation: it stays in history, and is no longer current after ``valid_to``."""
-    ended = max(valid_to, relation.valid_from)
-    return _next(relation, relation.model_copy(update={"valid_to": ended}), now)
+    """End a relation: it stays in history, and is no longer current after ``valid_to``.
+
+    One that was to begin later is taken as never having been true.
+    """
+    began = min(relation.valid_from, now)
+    update = {"valid_from": began, "valid_to": max(valid_to, began)}
+    return _next(relation, relation.model_copy(update=update), now)
 
 
 def settle(relation: Relation, now: datetime) -> Relation:
