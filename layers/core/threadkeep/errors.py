@@ -137,6 +137,14 @@ class UnavailableError(ThreadkeepError):
     title = "Temporarily unavailable"
 
 
+class StorageFullError(ThreadkeepError):
+    """The user's partition has reached its size limit: deleting makes room, retrying does not."""
+
+    status = 507
+    code = "storage_full"
+    title = "Storage full"
+
+
 class MisconfiguredError(UnavailableError):
     """A setting is wrong or missing; the detail names it."""
 

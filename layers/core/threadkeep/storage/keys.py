@@ -8,8 +8,10 @@ docs/architecture.md has the table of access patterns that these keys serve.
 """
 
 import hashlib
+import re
 from datetime import UTC, datetime
 from typing import Final
+from urllib.parse import unquote
 
 PARTITION_KEY: Final = "PK"
 SORT_KEY: Final = "SK"
@@ -32,9 +34,15 @@ _HIGHEST: Final = "\U0010ffff"
 VECTOR_SHARDS: Final = 8
 
 
+_ESCAPED = re.compile(r"[\x00-#%/\x7f]")
+
+
 def _part(component: str) -> str:
-    """Escape a component so that it can not hold the separator; too long ones become a digest."""
-    escaped = component.replace("%", "%25").replace("#", "%23").replace("/", "%2F")
+    """Escape a component so that it can not hold the separator; too long ones become a digest.
+
+    Nothing below the separator stays either: what starts with ``E#id#`` follows ``E#id`` directly.
+    """
+    escaped = _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", component)
     if len(escaped.encode()) > 256:
         return "%sha256-" + hashlib.sha256(component.encode()).hexdigest()
     return escaped
@@ -42,7 +50,7 @@ def _part(component: str) -> str:
 
 def timestamp(moment: datetime) -> str:
     """Return a fixed-width UTC time whose text order is the order of time."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def between(prefix: str) -> tuple[str, str]:
@@ -83,28 +91,89 @@ def ledger(user_id: str, month: str) -> str:
     return f"{user(user_id)}#L#{_part(month)}"
 
 
+def audit(year: int, month: int) -> str:
+    """Partition of what administrators did in a month; it does not go with any user."""
+    return f"AUDIT#{year:04d}{month:02d}"
+
+
+def audit_entry(moment: datetime, entry_id: str) -> str:
+    """Row of one act of an administrator."""
+    return f"{timestamp(moment)}#{_part(entry_id)}"
+
+
 AGENTS: Final = "AGENTS"
 SETTINGS: Final = "SETTINGS"
 
 
 # Sort keys of the user partition
+#
+# All rows of an entity follow its own row, so that one query reads as many of them as are wanted:
+# ``E#id``, its access counter ``#A``, its sources ``#E#…``, its relations ``#R#…``, and what they
+# were ``#X#…``.
 
 
 def entity(entity_id: str) -> str:
-    """Row of an entity."""
+    """Row of an entity, and of what is left of it while its deletion is under way."""
     return f"E#{_part(entity_id)}"
 
 
+def access(entity_id: str) -> str:
+    """Row of an entity's access counter, outside the versioned item."""
+    return f"{entity(entity_id)}#A"
+
+
+def entity_sources(entity_id: str) -> str:
+    """Prefix of an entity's sources."""
+    return f"{entity(entity_id)}#E#"
+
+
 def entity_source(entity_id: str, source_id: str) -> str:
-    """Row of one source that supports an entity; sorts right after the entity."""
-    return f"{entity(entity_id)}#S#{_part(source_id)}"
+    """Row of one source that supports an entity, with the evidence."""
+    return f"{entity_sources(entity_id)}{_part(source_id)}"
+
+
+def halves(entity_id: str, direction: str = "", relation_type: str = "") -> str:
+    """Prefix of an entity's current relations: all, one direction (``O``, ``I``), one type."""
+    prefix = f"{entity(entity_id)}#R#"
+    if direction:
+        prefix += f"{direction}#"
+        if relation_type:
+            prefix += f"{_part(relation_type)}#"
+    return prefix
+
+
+def outgoing(source_id: str, relation_type: str, target_id: str) -> str:
+    """Half of a current relation at its source: makes source, type and target unique."""
+    return f"{halves(source_id, 'O', relation_type)}{_part(target_id)}"
+
+
+def incoming(target_id: str, relation_type: str, source_id: str) -> str:
+    """Half of a current relation at its target."""
+    return f"{halves(target_id, 'I', relation_type)}{_part(source_id)}"
+
+
+def closed_halves(entity_id: str, direction: str = "") -> str:
+    """Prefix of an entity's closed relations."""
+    return f"{entity(entity_id)}#X#" + (f"{direction}#" if direction else "")
+
+
+def closed_half(entity_id: str, direction: str, relation_id: str) -> str:
+    """Half of a closed relation, kept apart so that what is current is read without what was."""
+    return f"{closed_halves(entity_id, direction)}{_part(relation_id)}"
 
 
 def entity_with_sources(entity_id: str) -> tuple[str, str]:
-    """Range of an entity's row and its sources: one query reads both.
+    """Range of an entity's row, its access counter and its sources."""
+    return entity(entity_id), f"{entity_sources(entity_id)}{_HIGHEST}"
 
-    No other entity falls into it: ids hold no character below the separator.
-    """
+
+def entity_with_halves(entity_id: str) -> tuple[str, str]:
+    """Range of an entity's row, its access counter, its sources and its current relations."""
+    return entity(entity_id), f"{halves(entity_id)}{_HIGHEST}"
+
+
+def entity_with_all(entity_id: str) -> tuple[str, str]:
+    """Range of all rows of an entity."""
     return entity(entity_id), f"{entity(entity_id)}#{_HIGHEST}"
 
 
@@ -116,44 +185,24 @@ def name_guard(entity_type: str, name_key: str) -> str:
 SELF_GUARD: Final = "N#self"
 
 
-def outgoing(source_id: str, relation_type: str, target_id: str) -> str:
-    """Half of a current relation at its source."""
-    return f"R#{_part(source_id)}#O#{_part(relation_type)}#{_part(target_id)}"
-
-
-def incoming(target_id: str, relation_type: str, source_id: str) -> str:
-    """Half of a current relation at its target."""
-    return f"R#{_part(target_id)}#I#{_part(relation_type)}#{_part(source_id)}"
-
-
-def halves(entity_id: str, direction: str = "", relation_type: str = "") -> str:
-    """Prefix of an entity's current relations: all, one direction (``O``, ``I``), one type."""
-    prefix = f"R#{_part(entity_id)}#"
-    if direction:
-        prefix += f"{direction}#"
-        if relation_type:
-            prefix += f"{_part(relation_type)}#"
-    return prefix
-
-
-def closed_half(entity_id: str, direction: str, relation_id: str) -> str:
-    """Half of a closed relation, kept apart so that what is current is read without what was."""
-    return f"RX#{_part(entity_id)}#{direction}#{_part(relation_id)}"
-
-
-def closed_halves(entity_id: str, direction: str = "") -> str:
-    """Prefix of an entity's closed relations."""
-    return f"RX#{_part(entity_id)}#" + (f"{direction}#" if direction else "")
+def single_guard(source_id: str, relation_type: str) -> str:
+    """Row that makes the relation with an open end unique for a source of a single-valued type."""
+    return f"O#{_part(source_id)}#{_part(relation_type)}"
 
 
 def relation(relation_id: str) -> str:
-    """Row of a relation's body."""
+    """Row of a relation's body, and of what is left of it while its deletion is under way."""
     return f"RID#{_part(relation_id)}"
 
 
+def relation_sources(relation_id: str) -> str:
+    """Prefix of a relation's sources."""
+    return f"{relation(relation_id)}#S#"
+
+
 def relation_source(relation_id: str, source_id: str) -> str:
-    """Row of one source that supports a relation."""
-    return f"{relation(relation_id)}#S#{_part(source_id)}"
+    """Row of one source that supports a relation, with the evidence."""
+    return f"{relation_sources(relation_id)}{_part(source_id)}"
 
 
 def relation_with_sources(relation_id: str) -> tuple[str, str]:
@@ -177,25 +226,12 @@ def index_log(moment: datetime, batch_id: str) -> str:
     return f"{INDEX_LOG}{timestamp(moment)}#{_part(batch_id)}"
 
 
-DELETING: Final = "DX#"
-
-
-def deleting(entity_id: str) -> str:
-    """Marker of an entity whose deletion is under way: invisible, not yet swept."""
-    return f"{DELETING}{_part(entity_id)}"
-
-
 DELETING_CONVERSATION: Final = "DC#"
 
 
 def deleting_conversation(conversation_id: str) -> str:
     """Marker of a conversation whose deletion is under way."""
     return f"{DELETING_CONVERSATION}{_part(conversation_id)}"
-
-
-def access(entity_id: str) -> str:
-    """Row of an entity's access counter, outside the versioned item."""
-    return f"A#{_part(entity_id)}"
 
 
 def conversation(conversation_id: str) -> str:
@@ -321,14 +357,29 @@ def touched(kind: str, moment: datetime, item_id: str) -> str:
     return f"{kind}#{timestamp(moment)}#{_part(item_id)}"
 
 
+def touched_edge(
+    kind: str, moment: datetime, relation_id: str, source_id: str, target_id: str
+) -> str:
+    """``L1`` of a relation: by kind and time of update; its ends are read from the key alone."""
+    ends = f"{_part(source_id)}#{_part(target_id)}"
+    return f"{touched(kind, moment, relation_id)}#{ends}"
+
+
+def ends_of_edge(key: str) -> tuple[str, str]:
+    """Return source and target of a relation from its ``L1``."""
+    *_, source_id, target_id = key.split("#")
+    return unquote(source_id), unquote(target_id)
+
+
+_NAME_END: Final = "\x1f"
+
+
 def named(kind: str, name_key: str, item_id: str) -> str:
-    """``L2``: by kind and name; a long name is cut at a character, the id keeps it unique."""
-    suffix = f"#{_part(item_id)}"
+    """``L2``: by kind and name; a long name is cut at a character, the id keeps it unique.
+
+    The name ends in the unit separator, which no name key holds (it is white space) and which sorts
+    below every printable character, so that "ann" comes before "ann b".
+    """
+    suffix = f"{_NAME_END}{_part(item_id)}"
     room = _MAX_SORT_KEY_BYTES - len(f"{kind}#".encode()) - len(suffix.encode())
-    cut = _part_of_name(name_key).encode()[:room].decode(errors="ignore")
-    return f"{kind}#{cut}{suffix}"
-
-
-def _part_of_name(name_key: str) -> str:
-    """Escape a name for ordering: the separator must not end it early."""
-    return name_key.replace("%", "%25").replace("#", "%23")
+    return f"{kind}#{name_key.encode()[:room].decode(errors='ignore')}{suffix}"
