@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from threadkeep import ports
+    from threadkeep.domain.models import Models
     from threadkeep.http.tokens import TokenVerifier
     from threadkeep.services.agents import Agents
+    from threadkeep.services.assembly import Assembly
     from threadkeep.services.chat import Chat
     from threadkeep.services.conversations import Conversations
     from threadkeep.services.extraction import Extraction
+    from threadkeep.services.extraction_worker import ExtractionWorker
     from threadkeep.services.graph import Graph
     from threadkeep.services.indexing import Indexing
     from threadkeep.services.learning import Learning
@@ -124,6 +127,11 @@ class Bootstrap:
         )
 
     @cached_property
+    def chat_models(self) -> Models:
+        """The models that agents can name, with their limits."""
+        return self.settings.chat_models
+
+    @cached_property
     def chat_model(self) -> ports.ChatModel:
         """All configured chat models behind one port."""
         from threadkeep.llm.routing import chat_model
@@ -211,7 +219,7 @@ class Bootstrap:
         """Entities and relations from extracted statements."""
         from threadkeep.services.learning import Learning
 
-        return Learning(self.memories, self.memory_store, self.clock)
+        return Learning(self.memory_store, self.entity_statements, self.clock, self.ids)
 
     @cached_property
     def graph(self) -> Graph:
@@ -256,7 +264,7 @@ class Bootstrap:
         """Agents."""
         from threadkeep.services.agents import Agents
 
-        return Agents(self.agent_store, self.clock, self.ids)
+        return Agents(self.agent_store, self.chat_models, self.clock, self.ids)
 
     @cached_property
     def conversations(self) -> Conversations:
@@ -267,20 +275,35 @@ class Bootstrap:
 
     @cached_property
     def extraction(self) -> Extraction:
-        """Scheduling and running extraction."""
+        """Scheduling extraction, and its job records."""
         from threadkeep.services.extraction import Extraction
 
-        return Extraction(
+        return Extraction(self.extraction_store, self.extraction_queue, self.clock)
+
+    @cached_property
+    def extraction_worker(self) -> ExtractionWorker:
+        """Running extraction."""
+        from threadkeep.services.extraction_worker import ExtractionWorker
+
+        return ExtractionWorker(
             self.extraction_store,
             self.conversation_store,
             self.agents,
             self.site_settings,
             self.extractor,
             self.learning,
+            self.extraction,
             self.extraction_queue,
+            self.chat_models,
             self.clock,
-            self.ids,
         )
+
+    @cached_property
+    def assembly(self) -> Assembly:
+        """Putting a request together within the model's budget."""
+        from threadkeep.services.assembly import Assembly
+
+        return Assembly(self.token_counter, self.retrieval)
 
     @cached_property
     def chat(self) -> Chat:
@@ -290,11 +313,11 @@ class Bootstrap:
         return Chat(
             self.agents,
             self.conversation_store,
-            self.retrieval,
+            self.assembly,
             self.chat_model,
-            self.token_counter,
             self.extraction,
+            self.site_settings,
+            self.chat_models,
             self.clock,
             self.ids,
-            default_model=self.settings.default_model,
         )

@@ -1,13 +1,15 @@
 """Agents: who answers a chat, with which model, prompt and memory."""
 
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from threadkeep.domain.types import Description, Id, MessageText, Model, Name, Share, UtcTime
 
 IMPORTANCE_LEVELS = {"low": 0.2, "medium": 0.5, "high": 0.8}
+ModelId = Annotated[str, StringConstraints(max_length=200)]
+Iterations = Annotated[int, Field(ge=1, le=200)]
 
 
 class Visibility(StrEnum):
@@ -45,13 +47,13 @@ class AgentConfig(Model):
 
     name: Name
     description: Description = ""
-    model_id: str | None = Field(
-        default=None, max_length=200, description="Without one: the service's default model."
+    model_id: ModelId | None = Field(
+        default=None, description="Without one: the service's default model."
     )
     system_prompt: MessageText | Literal[""] = ""
     persona: Description = ""
     duties: Description = ""
-    max_iterations: int = Field(default=5, ge=1, le=200)
+    max_iterations: Iterations = 5
     visibility: Visibility = Visibility.PRIVATE
     enable_memory: bool = False
     index_turns: bool | None = Field(
@@ -90,3 +92,62 @@ class Agent(Model):
     def is_shared(self) -> bool:
         """Whether others can use it: what counts is the live configuration."""
         return self.live is not None and self.live.visibility is Visibility.SHARED
+
+
+class AgentChanges(Model):
+    """The body of a PUT: the named fields are replaced in the draft, nested ones as a whole.
+
+    Null brings a field back to its default; ``name`` has none and stays as it is.
+    """
+
+    name: Name | None = None
+    description: Description | None = None
+    model_id: ModelId | None = None
+    system_prompt: MessageText | Literal[""] | None = None
+    persona: Description | None = None
+    duties: Description | None = None
+    max_iterations: Iterations | None = None
+    visibility: Visibility | None = None
+    enable_memory: bool | None = None
+    index_turns: bool | None = None
+    memory_config: MemoryConfig | None = None
+
+
+def edit(config: AgentConfig, changes: AgentChanges) -> AgentConfig:
+    """Replace the fields of a configuration that ``changes`` names."""
+    update = {}
+    for field in changes.model_fields_set:
+        value = getattr(changes, field)
+        if value is not None:
+            update[field] = value
+        elif field != "name":
+            update[field] = AgentConfig.model_fields[field].get_default()
+    return config.model_copy(update=update)
+
+
+class AgentView(AgentConfig):
+    """An agent as one caller sees it: its owner the draft, anyone else the live configuration."""
+
+    id: Id
+    status: Literal["draft", "published"]
+    has_draft: bool
+    is_own: bool
+    created_at: UtcTime
+    updated_at: UtcTime
+    version: int
+
+
+def view_of(agent: Agent, user_id: str) -> AgentView:
+    """Show an agent to a caller; who else owns it is not told."""
+    is_own = agent.owner_id == user_id
+    config = agent.draft if is_own or agent.live is None else agent.live
+    return AgentView(
+        **dict(config),
+        id=agent.id,
+        status="published" if agent.is_published else "draft",
+        has_draft=is_own and agent.has_draft,
+        is_own=is_own,
+        created_at=agent.created_at,
+        updated_at=agent.updated_at,
+        version=agent.version,
+    )

@@ -73,7 +73,6 @@ class Plan(Model):
 
     to_seq: int
     extraction: Extraction
-    rejected: tuple[Rejection, ...] = ()
     model_id: str = ""
     prompt_hash: str = ""
     usage: Usage = Usage()

@@ -1,0 +1,80 @@
+"""Reading, renaming and deleting conversations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from threadkeep.domain.versions import require_version
+from threadkeep.errors import NotFoundError
+from threadkeep.services.retry import on_conflict
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from threadkeep.domain.conversations import Conversation, Message
+    from threadkeep.ports import Clock, ConversationStore, Page, PageRequest
+
+
+class Conversations:
+    """Use cases of conversations outside of a turn."""
+
+    def __init__(self, store: ConversationStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def list(self, user_id: str, page: PageRequest) -> Page[Conversation]:
+        """List conversations, newest activity first."""
+        return self._store.list(user_id, page)
+
+    def get(self, user_id: str, conversation_id: str) -> Conversation:
+        """Return a conversation's head.
+
+        Raises:
+            NotFoundError: The user has no such conversation.
+        """
+        conversation = self._store.get(user_id, conversation_id)
+        if conversation is None:
+            raise NotFoundError("There is no such conversation.")
+        return conversation
+
+    def messages(self, user_id: str, conversation_id: str, page: PageRequest) -> Page[Message]:
+        """Return the transcript in order.
+
+        Raises:
+            NotFoundError: The user has no such conversation.
+        """
+        self.get(user_id, conversation_id)
+        return self._store.messages(user_id, conversation_id, page)
+
+    def rename(
+        self, user_id: str, conversation_id: str, title: str, if_match: Collection[int] | None
+    ) -> Conversation:
+        """Set the title.
+
+        Raises:
+            NotFoundError: The user has no such conversation.
+            PreconditionFailedError: It has another version than ``if_match`` names.
+        """
+
+        def attempt() -> Conversation:
+            current = self.get(user_id, conversation_id)
+            require_version(current.version, if_match)
+            if current.title == title:
+                return current
+            renamed = self._store.rename(
+                user_id, conversation_id, title, expected_version=current.version
+            )
+            if renamed is None:
+                raise NotFoundError("There is no such conversation.")
+            return renamed
+
+        return on_conflict(self._clock, attempt)
+
+    def delete(self, user_id: str, conversation_id: str) -> None:
+        """Delete a conversation with its messages and episodes; what was learned from it stays.
+
+        Raises:
+            NotFoundError: The user has no such conversation.
+        """
+        if not self._store.delete(user_id, conversation_id, at=self._clock.now()):
+            raise NotFoundError("There is no such conversation.")
