@@ -11,7 +11,10 @@ from threadkeep.domain.types import Id, Model, UtcTime
 
 
 class GraphQuery(Model):
-    """Where a traversal starts and how far it goes."""
+    """Where a traversal starts and how far it goes; without ``entity_ids`` it is the whole graph.
+
+    Of the two times, the one that is not given is now.
+    """
 
     entity_ids: tuple[Id, ...] = Field(default=(), max_length=50)
     max_depth: int = Field(default=1, ge=1, le=3)
@@ -34,6 +37,15 @@ class Subgraph(Model):
     relations: tuple[Relation, ...] = ()
     truncated: bool = False
     frontier: tuple[str, ...] = ()
+
+
+class GraphPage(Subgraph):
+    """A page of the whole graph: entities by name, and all relations at them.
+
+    A relation may lead to an entity of another page.
+    """
+
+    next_cursor: str | None = None
 
 
 class EntityDetail(Entity):
