@@ -52,6 +52,16 @@ class Bootstrap:
 
         return Settings.from_environment(os.environ)
 
+    def check_settings(self) -> None:
+        """Check the settings, and ask the default model and the embedder once.
+
+        Raises:
+            MisconfiguredError: One is wrong or missing; the detail names it.
+        """
+        from threadkeep.llm.routing import validate
+
+        validate(self.settings)
+
     @cached_property
     def clock(self) -> ports.Clock:
         """The time."""

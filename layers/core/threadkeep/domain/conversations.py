@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from threadkeep.domain.types import Id, Model, UtcTime, dump_json
+from threadkeep.domain.types import Id, Model, Name, UtcTime, dump_json
 
 MAX_TITLE_CHARS = 60
 _MESSAGE_ID = re.compile(r"([0-9]{12})-[A-Za-z0-9]{1,64}")
@@ -76,6 +76,12 @@ class Conversation(Model):
     next_seq: int = Field(default=1, exclude=True)
     active_leaf_id: str | None = Field(default=None, exclude=True)
     extracted_seq: int = Field(default=0, exclude=True)
+
+
+class ConversationChanges(Model):
+    """The body of a PATCH."""
+
+    title: Name
 
 
 class Lease(Model):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from threadkeep.domain.versions import require_version
@@ -43,8 +44,10 @@ class Conversations:
         Raises:
             NotFoundError: The user has no such conversation.
         """
-        self.get(user_id, conversation_id)
-        return self._store.messages(user_id, conversation_id, page)
+        head = self.get(user_id, conversation_id)
+        # Messages are numbered from 1 without gaps: passing some over needs no reading.
+        found = self._store.messages(user_id, conversation_id, page, after_seq=page.skip)
+        return replace(found, total=head.message_count) if page.with_total else found
 
     def rename(
         self, user_id: str, conversation_id: str, title: str, if_match: Collection[int] | None
