@@ -178,6 +178,13 @@ class Bootstrap:
         return ExactIndex(DynamoVectorRows(self.table))
 
     @cached_property
+    def idempotency_store(self) -> ports.IdempotencyStore:
+        """Records of requests that carried an ``Idempotency-Key``."""
+        from threadkeep.storage.idempotency import DynamoIdempotencyStore
+
+        return DynamoIdempotencyStore(self.table)
+
+    @cached_property
     def audit_log(self) -> ports.AuditLog:
         """Record of what administrators do with users' data."""
         from threadkeep.storage.audit import DynamoAuditLog

@@ -1,8 +1,5 @@
 """A stretch of the memory graph: around one entity, around several, or all of it."""
 
-from collections.abc import Sequence
-from datetime import datetime
-
 from pydantic import Field
 
 from threadkeep.domain.entities import Entity
@@ -77,25 +74,3 @@ class Deletions(Model):
     """What became of each id of a batch delete, in the order of the request."""
 
     results: tuple[Deletion, ...]
-
-
-def joined_since(graph: Subgraph, seeds: Sequence[str], since: datetime) -> Subgraph:
-    """Keep what was touched since a time and is still joined to a seed by what is kept."""
-    recent = {entity.id: entity for entity in graph.entities if entity.touched_at >= since}
-    edges = [
-        relation
-        for relation in graph.relations
-        if relation.source_entity_id in recent and relation.target_entity_id in recent
-    ]
-    joined = {seed for seed in seeds if seed in recent}
-    grew = True
-    while grew:
-        ends = [{edge.source_entity_id, edge.target_entity_id} for edge in edges]
-        reached = joined.union(*(pair for pair in ends if pair & joined))
-        grew, joined = len(reached) > len(joined), reached
-    return graph.model_copy(
-        update={
-            "entities": tuple(entity for key, entity in recent.items() if key in joined),
-            "relations": tuple(edge for edge in edges if edge.source_entity_id in joined),
-        }
-    )

@@ -27,8 +27,8 @@ admin variants with audit) is done here, the same way for each transport::
         agents = bootstrap().agents
         return Answer(agents.update(request.user_id, agent_id, request.body, if_match=expected))
 
-    lambda_handler = rest_handler(api, lambda: bootstrap())   # behind API Gateway
-    app = asgi_app(api, lambda: bootstrap())                  # under uvicorn or Mangum
+    lambda_handler = rest_handler(api, lambda: bootstrap())  # behind API Gateway
+    app = asgi_app(api, lambda: bootstrap())  # under uvicorn or Mangum
 
 Rules:
 
@@ -45,7 +45,7 @@ Rules:
 """
 
 from threadkeep.http.asgi import asgi_app
-from threadkeep.http.listing import Listing, ListQuery, listed, page_request
+from threadkeep.http.listing import Listing, ListQuery, cursor_at, listed, position_of
 from threadkeep.http.rest import rest_handler
 from threadkeep.http.routes import BASE_PATH, Answer, Api, Caller, Request, Route
 from threadkeep.http.serving import Parts
@@ -61,7 +61,8 @@ __all__ = [
     "Request",
     "Route",
     "asgi_app",
+    "cursor_at",
     "listed",
-    "page_request",
+    "position_of",
     "rest_handler",
 ]

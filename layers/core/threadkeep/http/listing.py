@@ -10,10 +10,12 @@ from threadkeep.domain import cursors
 from threadkeep.domain.limits import MAX_PAGE_SIZE, MAX_PAGE_WINDOW
 from threadkeep.domain.types import Model
 from threadkeep.http.routes import Answer, Request
-from threadkeep.ports import Page, PageRequest
+from threadkeep.ports import PageRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+    from threadkeep.ports import Page
 
 DEFAULT_PAGE_SIZE = 20
 _PAGING = {"limit", "cursor", "page", "page_size"}
@@ -70,22 +72,31 @@ class Listing[T: BaseModel](Model):
     total: int | None = None
 
 
-def page_request[B, Q: ListQuery](request: Request[B, Q]) -> PageRequest:
-    """Return the page that a request asks for.
+def position_of(
+    request: Request[Any, Any], cursor: str | None, filters: Any
+) -> Mapping[str, str] | None:
+    """Return where a cursor says to go on; None without one.
+
+    Args:
+        request: The request: the cursor must have been made for its user and path.
+        cursor: What the caller sent.
+        filters: The listing's filters as JSON values: the cursor must have been made for them.
 
     Raises:
         ValidationError: The cursor is not one of this listing (``invalid_cursor``).
     """
-    query = request.query
-    if query.by_page:
-        skip = (query.page_number - 1) * query.size
-        return PageRequest(limit=query.size, skip=skip, with_total=True)
-    if query.cursor is None:
-        return PageRequest(limit=query.size)
-    position = cursors.unseal(
-        query.cursor, user_id=request.user_id, route=request.target, filters=query.filters
-    )
-    return PageRequest(limit=query.size, position=position)
+    if cursor is None:
+        return None
+    return cursors.unseal(cursor, user_id=request.user_id, route=request.target, filters=filters)
+
+
+def cursor_at(
+    request: Request[Any, Any], position: Mapping[str, str] | None, filters: Any
+) -> str | None:
+    """Return the cursor of a position, for :func:`position_of`; None at the end."""
+    if position is None:
+        return None
+    return cursors.seal(position, user_id=request.user_id, route=request.target, filters=filters)
 
 
 def listed[T, B, Q: ListQuery](
@@ -99,14 +110,22 @@ def listed[T, B, Q: ListQuery](
         request: The request.
         fetch: Reads a page.
         show: Turns an item into what is answered.
+
+    Raises:
+        ValidationError: The cursor is not one of this listing (``invalid_cursor``).
     """
-    page = fetch(page_request(request))
     query = request.query
+    wanted = PageRequest(
+        limit=query.size,
+        position=position_of(request, query.cursor, query.filters),
+        skip=(query.page_number - 1) * query.size,
+        with_total=query.by_page,
+    )
+    page = fetch(wanted)
     body: dict[str, Any] = {"items": [show(item) for item in page.items]}
-    if page.next_position is not None:
-        body["next_cursor"] = cursors.seal(
-            page.next_position, user_id=request.user_id, route=request.target, filters=query.filters
-        )
+    cursor = cursor_at(request, page.next_position, query.filters)
+    if cursor is not None:
+        body["next_cursor"] = cursor
     if query.by_page:
         body |= {"page": query.page_number, "page_size": query.size, "total": page.total}
     return Answer(body)

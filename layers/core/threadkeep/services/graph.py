@@ -10,6 +10,7 @@ from threadkeep.domain.limits import MAX_PAGE_BYTES
 from threadkeep.domain.sizes import fitting, json_bytes
 from threadkeep.domain.traversal import Edge, Traversal
 from threadkeep.errors import NotFoundError
+from threadkeep.ports import PageRequest
 from threadkeep.services.moments import Moment
 from threadkeep.services.statements import SELF_ALIAS
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from threadkeep.domain.entities import Entity
     from threadkeep.domain.graph import GraphQuery
     from threadkeep.domain.relations import Relation
-    from threadkeep.ports import Clock, Half, MemoryStore, PageRequest
+    from threadkeep.ports import Clock, Half, MemoryStore
 
 WHOLE_GRAPH_PAGE = 1_000
 MAX_READ_HALVES = 1_000
@@ -107,7 +108,7 @@ class Graph:
         )
 
     def whole(
-        self, user_id: str, query: GraphQuery, page: PageRequest
+        self, user_id: str, query: GraphQuery, position: Mapping[str, str] | None = None
     ) -> tuple[Subgraph, Mapping[str, str] | None]:
         """Read a page of the whole graph: entities by name, with all relations at them.
 
@@ -116,14 +117,17 @@ class Graph:
 
         Args:
             user_id: Owner.
-            query: Types of relations, and the moment; bounds and direction do not apply.
-            page: Which page, of at most 1,000 entities.
+            query: Types of relations, and the moment; ``max_nodes``, where it is given, is the size
+                of the page. Direction, depth and ``max_relations`` do not apply.
+            position: Where the page starts; None for the first.
 
         Returns:
             The page, and where the next one starts.
         """
         now = self._clock.now()
         moment = self._moment(user_id, query)
+        size = query.max_nodes if "max_nodes" in query.model_fields_set else WHOLE_GRAPH_PAGE
+        page = PageRequest(limit=size, position=position)
         listed = self._store.list_entities(user_id, page, sort="name", now=now)
         fits = fitting(listed.items, MAX_PAGE_BYTES // 2)
         if fits < len(listed.items):
