@@ -175,7 +175,9 @@ class Bootstrap:
         from threadkeep.search.exact import ExactIndex
         from threadkeep.storage.vectors import DynamoVectorRows
 
-        return ExactIndex(DynamoVectorRows(self.table))
+        return ExactIndex(
+            DynamoVectorRows(self.table), self.settings.embedding_dimension, self.clock
+        )
 
     @cached_property
     def idempotency_store(self) -> ports.IdempotencyStore:

@@ -587,6 +587,43 @@ class Candidates:
     requests: int = 0
 
 
+@dataclass(frozen=True)
+class VectorRow:
+    """A document as the exact back end stores it.
+
+    Args:
+        document: The document, without vector.
+        vector: Its vector as little-endian float16, or None while the embedder is out.
+    """
+
+    document: Document
+    vector: bytes | None
+
+
+class VectorRows(Protocol):
+    """Where the exact back end keeps its documents, with a log of what changed."""
+
+    def load(self, user_id: str) -> Iterator[VectorRow]:
+        """Yield all rows of a user, shards in parallel."""
+        ...
+
+    def get(self, user_id: str, refs: Sequence[str]) -> dict[str, VectorRow]:
+        """Read rows by ref; removed ones are left out."""
+        ...
+
+    def put(self, user_id: str, rows: Sequence[VectorRow], *, at: datetime) -> None:
+        """Store rows unless a later revision is there already, and log their refs."""
+        ...
+
+    def remove(self, user_id: str, refs: Sequence[tuple[str, int]], *, at: datetime) -> None:
+        """Remove rows ``(ref, revision)`` unless a later revision is there, and log the refs."""
+        ...
+
+    def changes(self, user_id: str, *, since: datetime) -> Mapping[str, Sequence[str]]:
+        """Return the refs that changed, by the id of the batch that logged them, in one query."""
+        ...
+
+
 class VectorIndex(Protocol):
     """Searchable documents of a user; it proposes, callers re-read every hit from the table."""
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field, StringConstraints
 
 from threadkeep.domain.entities import Entity, EntityType
-from threadkeep.domain.limits import MAX_DESCRIPTION_BYTES
+from threadkeep.domain.limits import MAX_QUERY_CHARS
 from threadkeep.domain.relations import Direction, Relation, RelationType
 from threadkeep.domain.types import Model, Share, UtcTime
 
@@ -35,7 +35,7 @@ class Document(Model):
 
     ``ref`` is the entity id, or ``conversation_id/message_id`` of an episode. ``vector`` is absent
     while the embedder is out. ``context`` is text around ``text`` (neighbouring turns) that counts
-    less in lexical scoring.
+    less in lexical scoring. ``turns`` are the refs of the turns that an entity was learned from.
     """
 
     kind: DocumentKind
@@ -44,6 +44,7 @@ class Document(Model):
     text: str
     context: str = ""
     speaker: str = ""
+    turns: tuple[str, ...] = ()
     vector: tuple[float, ...] | None = None
     entity_type: EntityType | None = None
     conversation_id: str | None = None
@@ -56,7 +57,7 @@ class Document(Model):
 class SearchQuery(Model):
     """The body of a search."""
 
-    query: Annotated[str, StringConstraints(min_length=1, max_length=MAX_DESCRIPTION_BYTES)]
+    query: Annotated[str, StringConstraints(min_length=1, max_length=MAX_QUERY_CHARS)]
     top_k: int = Field(default=10, ge=1, le=50)
     mode: Mode = Mode.SEMANTIC
     entity_types: tuple[EntityType, ...] | None = None

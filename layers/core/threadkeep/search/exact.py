@@ -1,0 +1,280 @@
+"""The exact back end: all documents of a user in memory, every one of them scored."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from threadkeep.domain.fusion import FusionWeights, speaks_of, spoken_about
+from threadkeep.domain.ranking import NEUTRAL_RECENCY
+from threadkeep.domain.retrieval import DocumentKind, Mode
+from threadkeep.ports import Candidate, Candidates, VectorRow
+from threadkeep.search.block import Block
+from threadkeep.search.scoring import best_rows, recencies, similarities
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from threadkeep.domain.retrieval import Document, SearchQuery
+    from threadkeep.ports import Clock, VectorRows
+    from threadkeep.search.block import Floats, Mask
+
+NAME = "exact"
+OVERLAP = timedelta(seconds=60)
+"""How far a refresh reaches back: clocks of several writers differ, and a log row is written after
+the row it names."""
+
+LONGEST_REFRESH = timedelta(hours=12)
+"""A cache not refreshed for longer is loaded anew; the log is kept for longer than this."""
+
+
+@dataclass
+class _Memory:
+    """What is held of one user."""
+
+    blocks: dict[DocumentKind, Block]
+    fresh_until: datetime
+    seen: set[str] = field(default_factory=set)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def size(self) -> int:
+        return sum(block.size for block in self.blocks.values())
+
+
+class ExactIndex:
+    """Scores every document of a user by the combined formula; nothing is approximated.
+
+    A user's rows are loaded once, kept while there is room, and brought up to date at each search
+    by what the log of changes names.
+
+    Args:
+        rows: Where documents are stored.
+        dimension: Length of the vectors.
+        clock: The time.
+        weights: Weights of hybrid relevance.
+        cache_bytes: Room for the users that are kept in memory; the one at hand always is.
+    """
+
+    def __init__(
+        self,
+        rows: VectorRows,
+        dimension: int,
+        clock: Clock,
+        *,
+        weights: FusionWeights | None = None,
+        cache_bytes: int = 256 * 1024 * 1024,
+    ) -> None:
+        self._rows = rows
+        self._dimension = dimension
+        self._clock = clock
+        self._weights = weights or FusionWeights()
+        self._cache_bytes = cache_bytes
+        self._users: OrderedDict[str, _Memory] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def upsert(self, user_id: str, documents: Sequence[Document]) -> None:
+        """Store documents unless a later revision is there already."""
+        rows = [
+            VectorRow(
+                document=document.model_copy(update={"vector": None}),
+                vector=None
+                if document.vector is None
+                else np.asarray(document.vector, "<f2").tobytes(),
+            )
+            for document in documents
+        ]
+        self._rows.put(user_id, rows, at=self._clock.now())
+
+    def remove(self, user_id: str, refs: Sequence[tuple[str, int]]) -> None:
+        """Remove documents ``(ref, revision)`` unless a later revision is there already."""
+        self._rows.remove(user_id, refs, at=self._clock.now())
+
+    def refs(self, user_id: str) -> Iterator[tuple[str, int]]:
+        """Yield every ``(ref, revision)`` that is stored of a user."""
+        for row in self._rows.load(user_id):
+            yield row.document.ref, row.document.revision
+
+    def search(
+        self,
+        user_id: str,
+        query: SearchQuery,
+        vector: Sequence[float] | None,
+        *,
+        kind: DocumentKind,
+        count: int,
+        now: datetime,
+        fresh: Sequence[Document] = (),
+        gone: Sequence[str] = (),
+    ) -> Candidates:
+        """Return the best documents of a kind by combined score, exactly; see the port."""
+        memory, requests = self._up_to_date(user_id)
+        with memory.lock:
+            for document in fresh:
+                _put(memory, document, document.vector)
+            for ref in gone:
+                for block in memory.blocks.values():
+                    block.remove(ref)
+            mode = query.mode if vector is not None else Mode.LEXICAL
+            found = self._scored(memory, query, mode, vector or (), kind, count, now)
+        return Candidates(found=found, exact=mode is query.mode, backend=NAME, requests=requests)
+
+    def _scored(
+        self,
+        memory: _Memory,
+        query: SearchQuery,
+        mode: Mode,
+        vector: Sequence[float],
+        kind: DocumentKind,
+        count: int,
+        now: datetime,
+    ) -> list[Candidate]:
+        block = memory.blocks[kind]
+        if not len(block):
+            return []
+        relevance = self._relevance(memory, query.query, mode, vector, kind)
+        age = recencies(block.touched, now.timestamp(), query.half_life_days)
+        age[block.undated] = NEUTRAL_RECENCY
+        weight = query.recency_weight
+        scores = (1 - weight) * relevance + weight * age
+        allowed = _allowed(block, query, now)
+        if mode is Mode.LEXICAL:
+            allowed &= relevance > 0
+        return [
+            Candidate(
+                kind=kind,
+                ref=block.documents[place].ref,
+                revision=block.documents[place].revision,
+                score=float(scores[place]),
+                similarity=float(relevance[place]),
+                recency=float(age[place]),
+            )
+            for place in best_rows(scores, block.documents, count, allowed)
+        ]
+
+    def _relevance(
+        self,
+        memory: _Memory,
+        text: str,
+        mode: Mode,
+        vector: Sequence[float],
+        kind: DocumentKind,
+    ) -> Floats:
+        """Return the relevance of every row of a kind, in 0–1."""
+        block = memory.blocks[kind]
+        if mode is Mode.SEMANTIC:
+            return similarities(block.vectors, vector)
+        lexical = block.spread(block.lexical.scores(text).items())
+        if mode is Mode.LEXICAL:
+            return lexical
+        weights = self._weights
+        parts = (
+            lexical,
+            similarities(block.vectors, vector),
+            _speakers(block, text),
+            self._support(memory, text, mode, vector, kind),
+        )
+        total: Floats = sum(
+            (weight * part for weight, part in zip(weights.parts, parts, strict=True)),
+            np.zeros(len(block)),
+        )
+        return total / weights.total
+
+    def _support(
+        self,
+        memory: _Memory,
+        text: str,
+        mode: Mode,
+        vector: Sequence[float],
+        kind: DocumentKind,
+    ) -> Floats:
+        """Return for every turn the relevance of the best entity that was learned from it."""
+        block, entities = memory.blocks[kind], memory.blocks[DocumentKind.ENTITY]
+        best: dict[str, float] = {}
+        if kind is DocumentKind.EPISODE and len(entities):
+            relevance = self._relevance(memory, text, mode, vector, DocumentKind.ENTITY)
+            for document, score in zip(entities.documents, relevance.tolist(), strict=True):
+                for turn in document.turns:
+                    best[turn] = max(score, best.get(turn, 0.0))
+        return block.spread(best.items())
+
+    def _up_to_date(self, user_id: str) -> tuple[_Memory, int]:
+        """Return a user's documents as stored by now, and the requests that took."""
+        now = self._clock.now()
+        with self._lock:
+            memory = self._users.get(user_id)
+            if memory is not None:
+                self._users.move_to_end(user_id)
+        if memory is None or now - memory.fresh_until > LONGEST_REFRESH:
+            memory = self._load(user_id, now)
+            with self._lock:
+                self._users[user_id] = memory
+                self._make_room()
+            return memory, 1
+        return memory, self._refresh(user_id, memory, now)
+
+    def _load(self, user_id: str, now: datetime) -> _Memory:
+        blocks = {kind: Block(self._dimension) for kind in DocumentKind}
+        memory = _Memory(blocks, fresh_until=now)
+        for row in self._rows.load(user_id):
+            _put_row(memory, row)
+        return memory
+
+    def _refresh(self, user_id: str, memory: _Memory, now: datetime) -> int:
+        batches = self._rows.changes(user_id, since=memory.fresh_until - OVERLAP)
+        unseen = [batch for batch in batches if batch not in memory.seen]
+        changed = sorted({ref for batch in unseen for ref in batches[batch]})
+        rows = self._rows.get(user_id, changed) if changed else {}
+        with memory.lock:
+            for ref in changed:
+                if ref in rows:
+                    _put_row(memory, rows[ref])
+                else:
+                    for block in memory.blocks.values():
+                        block.remove(ref)
+            memory.seen = set(batches)
+            memory.fresh_until = max(now, memory.fresh_until)
+        return 1 + bool(changed)
+
+    def _make_room(self) -> None:
+        room = self._cache_bytes - sum(memory.size for memory in self._users.values())
+        while room < 0 and len(self._users) > 1:
+            _, oldest = self._users.popitem(last=False)
+            room += oldest.size
+
+
+def _put_row(memory: _Memory, row: VectorRow) -> None:
+    vector = None if row.vector is None else np.frombuffer(row.vector, "<f2")
+    memory.blocks[row.document.kind].put(row.document, vector)
+
+
+def _put(memory: _Memory, document: Document, vector: Sequence[float] | None) -> None:
+    half = None if vector is None else np.asarray(vector, np.float16)
+    memory.blocks[document.kind].put(document, half)
+
+
+def _allowed(block: Block, query: SearchQuery, now: datetime) -> Mask:
+    """Return which rows the filters and expiry leave."""
+    allowed: Mask = block.expires > now.timestamp()
+    if query.time_window_days is not None:
+        since = now - timedelta(days=query.time_window_days)
+        allowed &= np.maximum(block.created, block.touched) >= since.timestamp()
+    if query.known_at is not None:
+        allowed &= block.created <= query.known_at.timestamp()
+    if query.entity_types:
+        wanted = frozenset(query.entity_types)
+        allowed &= np.array([d.entity_type in wanted for d in block.documents], np.bool_)
+    return allowed
+
+
+def _speakers(block: Block, text: str) -> Floats:
+    mentioned = spoken_about(text)
+    speakers = {document.speaker for document in block.documents}
+    meant = {speaker for speaker in speakers if speaker and speaks_of(mentioned, speaker)}
+    return np.array([float(d.speaker in meant) for d in block.documents])

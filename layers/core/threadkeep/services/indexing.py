@@ -1,0 +1,160 @@
+"""Bringing the index up to the table: what is marked pending is read, embedded and stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from threadkeep.domain.conversations import Role, seq_of
+from threadkeep.domain.documents import WINDOW, entity_draft, episode_draft
+from threadkeep.domain.retrieval import DocumentKind
+from threadkeep.errors import ModelError
+from threadkeep.ports import PageRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from threadkeep.domain.conversations import Message
+    from threadkeep.domain.documents import Draft
+    from threadkeep.domain.retrieval import Document
+    from threadkeep.ports import (
+        Clock,
+        ConversationStore,
+        Embedder,
+        MemoryStore,
+        Pending,
+        VectorIndex,
+    )
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a set of marks asks of the index.
+
+    Args:
+        documents: Documents to store; without vector where the embedder is out.
+        gone: ``(ref, revision)`` of what is to be removed.
+        embedded: Whether every document has its vector.
+    """
+
+    documents: Sequence[Document]
+    gone: Sequence[tuple[str, int]]
+    embedded: bool
+
+
+class Indexing:
+    """Turns pending marks into index changes; every step may be repeated."""
+
+    def __init__(
+        self,
+        memories: MemoryStore,
+        conversations: ConversationStore,
+        index: VectorIndex,
+        embedder: Embedder,
+        clock: Clock,
+    ) -> None:
+        self._memories = memories
+        self._conversations = conversations
+        self._index = index
+        self._embedder = embedder
+        self._clock = clock
+
+    def index_pending(self, user_id: str) -> int:
+        """Index all that is marked for a user; returns the number of marks left for later."""
+        return self.index(user_id, self._memories.pending(user_id))
+
+    def index(self, user_id: str, marks: Sequence[Pending]) -> int:
+        """Bring the index up to the table for the given marks.
+
+        A mark is cleared only when its change is in the index with a vector; deletions that were
+        begun are completed first.
+
+        Returns:
+            The number of marks left because the embedder is out.
+        """
+        for mark in marks:
+            if mark.deleted and mark.kind is DocumentKind.ENTITY:
+                self._memories.finish_deletion(user_id, mark.ref)
+        batch = self.read(user_id, marks)
+        if batch.documents:
+            self._index.upsert(user_id, batch.documents)
+        if batch.gone:
+            self._index.remove(user_id, batch.gone)
+        if batch.embedded:
+            self._memories.clear_pending(user_id, marks)
+            return 0
+        gone = {ref for ref, _ in batch.gone}
+        self._memories.clear_pending(user_id, [mark for mark in marks if mark.ref in gone])
+        return sum(mark.ref not in gone for mark in marks)
+
+    def read(self, user_id: str, marks: Sequence[Pending]) -> Batch:
+        """Read what the marks stand for, as the table has it now.
+
+        What is marked and not there any more counts as gone, at the mark's revision.
+        """
+        entities = [mark for mark in marks if mark.kind is DocumentKind.ENTITY]
+        episodes = [mark for mark in marks if mark.kind is DocumentKind.EPISODE]
+        drafts = [
+            *self._entities(user_id, [m.ref for m in entities if not m.deleted]),
+            *self._episodes(user_id, [m.ref for m in episodes if not m.deleted]),
+        ]
+        documents, embedded = self._embed(drafts)
+        found = {document.ref for document in documents}
+        gone = [(mark.ref, mark.revision) for mark in marks if mark.ref not in found]
+        return Batch(documents, gone, embedded)
+
+    def _entities(self, user_id: str, ids: Sequence[str]) -> list[Draft]:
+        drafts = []
+        for entity_id in ids:
+            entity = self._memories.get_entity(user_id, entity_id)
+            if entity is not None:
+                turns = self._turns(user_id, (item.turn for item in entity.evidence))
+                drafts.append(entity_draft(entity, turns))
+        return drafts
+
+    def _turns(self, user_id: str, refs: Iterable[str]) -> dict[str, Message]:
+        """Read the turns that evidence was taken from; a deleted one is simply missing."""
+        wanted = [
+            (conversation, message) for conversation, _, message in (r.partition("/") for r in refs)
+        ]
+        if not wanted:
+            return {}
+        found = self._conversations.get_messages(user_id, wanted)
+        return {
+            f"{conversation}/{message}": text for (conversation, message), text in found.items()
+        }
+
+    def _episodes(self, user_id: str, refs: Sequence[str]) -> list[Draft]:
+        """Build the marked turns and the user's turns shortly before them: their context grew."""
+        drafts: dict[str, Draft] = {}
+        for ref in refs:
+            conversation_id, _, message_id = ref.partition("/")
+            seq = seq_of(message_id)
+            if seq is None:
+                continue
+            page = self._conversations.messages(
+                user_id,
+                conversation_id,
+                PageRequest(limit=3 * WINDOW + 1),
+                after_seq=max(0, seq - 2 * WINDOW - 1),
+            )
+            for place, message in enumerate(page.items):
+                if message.role is Role.USER and seq - WINDOW <= message.seq <= seq:
+                    draft = episode_draft(page.items, place)
+                    known = drafts.get(draft.document.ref)
+                    if known is None or known.document.revision < draft.document.revision:
+                        drafts[draft.document.ref] = draft
+        return list(drafts.values())
+
+    def _embed(self, drafts: Sequence[Draft]) -> tuple[list[Document], bool]:
+        documents = [draft.document for draft in drafts]
+        if not drafts:
+            return documents, True
+        try:
+            vectors = self._embedder.embed([d.embedded for d in drafts], purpose="document")
+        except ModelError:
+            return documents, False
+        return [
+            document.model_copy(update={"vector": tuple(vector)})
+            for document, vector in zip(documents, vectors, strict=True)
+        ], True
