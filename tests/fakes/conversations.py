@@ -148,6 +148,21 @@ class FakeConversationStore:
             if thread is not None and thread.held_by(lease):
                 thread.until = None
 
+    def rename(
+        self, user_id: str, conversation_id: str, title: str, *, expected_version: int
+    ) -> Conversation | None:
+        """Set the title if the version is the expected one."""
+        with self.lock:
+            thread = self._threads.get((user_id, conversation_id))
+            if thread is None:
+                return None
+            if thread.head.version != expected_version:
+                raise ConflictError("The conversation has changed.")
+            thread.head = thread.head.model_copy(
+                update={"title": title, "version": expected_version + 1}
+            )
+            return thread.head
+
     def messages(
         self, user_id: str, conversation_id: str, page: PageRequest, *, after_seq: int = 0
     ) -> Page[Message]:

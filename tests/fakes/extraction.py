@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from tests.fakes.conversations import FakeConversationStore
-    from threadkeep.domain.extraction import DueExtraction, Extraction, Job
+    from threadkeep.domain.extraction import DueExtraction, Job, Plan
     from threadkeep.ports import Page, PageRequest
 
 
@@ -29,7 +29,7 @@ class FakeExtractionStore:
         self._conversations = conversations
         self._due: dict[tuple[str, str], DueExtraction] = {}
         self._jobs: dict[tuple[str, str], Job] = {}
-        self._plans: dict[tuple[str, str], Extraction] = {}
+        self._plans: dict[tuple[str, str], Plan] = {}
         self._lock = conversations.lock if conversations is not None else RLock()
         if conversations is not None:
             conversations.on_delete(self._forget)
@@ -40,9 +40,11 @@ class FakeExtractionStore:
             return self._due.get((user_id, conversation_id))
 
     def put_due(self, due: DueExtraction, *, replaces: int | None) -> bool:
-        """Replace exactly the named generation."""
+        """Replace exactly the named generation while the conversation lives."""
         key = (due.user_id, due.conversation_id)
         with self._lock:
+            if not self._lives(due.user_id, due.conversation_id, due.life):
+                return False
             stored = self._due.get(key)
             if (stored.generation if stored else None) != replaces:
                 return False
@@ -79,23 +81,27 @@ class FakeExtractionStore:
     def put_job(self, user_id: str, job: Job) -> None:
         """Store a job while its conversation lives."""
         with self._lock:
-            if self._conversations is not None:
-                head = self._conversations.get(user_id, job.conversation_id)
-                if head is None or head.life != job.life:
-                    raise ConflictError("The conversation was deleted.", code="life_ended")
+            if not self._lives(user_id, job.conversation_id, job.life):
+                raise ConflictError("The conversation was deleted.", code="life_ended")
             self._jobs[user_id, job.id] = job
 
-    def save_plan(self, user_id: str, job_id: str, plan: Extraction) -> Extraction:
+    def save_plan(self, user_id: str, job_id: str, plan: Plan) -> Plan:
         """Store the first plan of a job."""
         with self._lock:
             if (user_id, job_id) not in self._jobs:
                 raise ConflictError("There is no such job.", code="life_ended")
             return self._plans.setdefault((user_id, job_id), plan)
 
-    def get_plan(self, user_id: str, job_id: str) -> Extraction | None:
+    def get_plan(self, user_id: str, job_id: str) -> Plan | None:
         """Read a plan."""
         with self._lock:
             return self._plans.get((user_id, job_id))
+
+    def _lives(self, user_id: str, conversation_id: str, life: str) -> bool:
+        if self._conversations is None:
+            return True
+        head = self._conversations.get(user_id, conversation_id)
+        return head is not None and head.life == life
 
     def _forget(self, user_id: str, conversation_id: str) -> None:
         with self._lock:
