@@ -163,3 +163,10 @@ class ModelThrottledError(ModelError):
     """The provider limits the rate of calls: nothing is wrong with the request, wait and retry."""
 
     code = "model_throttled"
+
+
+def invalid_field(field: str, code: str, detail: str) -> ValidationError:
+    """Return the failure of one field that breaks a rule with a code of its own."""
+    return ValidationError(
+        detail, code=code, fields=[{"field": field, "code": code, "detail": detail}]
+    )

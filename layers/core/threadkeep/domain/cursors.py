@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from threadkeep.domain.types import dump_json
-from threadkeep.errors import ValidationError
+from threadkeep.errors import invalid_field
 
 _MAX_CHARS = 8192
 
@@ -34,13 +34,7 @@ def unseal(cursor: str, *, user_id: str, route: str, filters: Any) -> dict[str, 
     Raises:
         ValidationError: It was not (``invalid_cursor``).
     """
-    invalid = ValidationError(
-        "The cursor is not one of this listing.",
-        code="invalid_cursor",
-        fields=[
-            {"field": "cursor", "code": "invalid_cursor", "detail": "is not one of this listing"}
-        ],
-    )
+    invalid = invalid_field("cursor", "invalid_cursor", "The cursor is not one of this listing.")
     if len(cursor) > _MAX_CHARS:
         raise invalid
     try:

@@ -173,9 +173,9 @@ def _holds_many(annotation: Any) -> bool:
     return get_origin(annotation) is tuple
 
 
-def _field_error(name: str, code: str, detail: str) -> ValidationError:
+def _field_error(name: str, kind: str, detail: str) -> ValidationError:
     return ValidationError(
-        f"{name} {detail}.", fields=[{"field": name, "code": code, "detail": detail}]
+        f"{name} {detail}.", fields=[{"field": name, "code": kind, "detail": detail}]
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from threadkeep.domain import relations as relation_rules
 from threadkeep.domain.changes import CreateRelation, UpdateRelation
 from threadkeep.domain.relations import SINGLE_VALUED, Direction
-from threadkeep.errors import ConflictError, NotFoundError, ValidationError
+from threadkeep.errors import ConflictError, NotFoundError, invalid_field
 from threadkeep.services.statements import Decision, check_properties
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class RelationStatements:
         try:
             after = relation_rules.replace(relation, changes, now)
         except ValueError as error:
-            raise _field_error("valid_to", "invalid_interval", str(error)) from error
+            raise invalid_field("valid_to", "invalid_interval", str(error)) from error
         if after is relation:
             return Decision((), relation)
         needed: list[Change] = []
@@ -107,7 +107,7 @@ class RelationStatements:
 
     def _check_ends(self, user_id: str, draft: RelationDraft, now: datetime) -> None:
         if draft.source_entity_id == draft.target_entity_id:
-            raise _field_error(
+            raise invalid_field(
                 "target_entity_id", "self_relation", "An entity can not be related to itself."
             )
         ends = {
@@ -156,7 +156,7 @@ class RelationStatements:
         self, user_id: str, draft: RelationDraft, now: datetime, support: Support | None
     ) -> Decision[Relation]:
         if draft.valid_from is None:
-            raise _field_error(
+            raise invalid_field(
                 "valid_from", "valid_from_missing", "A relation that is over says when it began."
             )
         halves = self._of_type(user_id, draft.source_entity_id, draft, closed=True)
@@ -228,10 +228,4 @@ def _is_apart(draft: RelationDraft, relation: Relation) -> bool:
         draft.valid_from is not None
         and draft.valid_to is not None
         and draft.valid_to <= relation.valid_from
-    )
-
-
-def _field_error(field: str, code: str, detail: str) -> ValidationError:
-    return ValidationError(
-        detail, code=code, fields=[{"field": field, "code": code, "detail": detail}]
     )

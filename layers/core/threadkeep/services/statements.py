@@ -17,7 +17,7 @@ from threadkeep.domain.changes import Commit, CreateEntity, UpdateEntity
 from threadkeep.domain.entities import SELF_NAME, EntityType, Provenance
 from threadkeep.domain.names import name_key
 from threadkeep.domain.types import Properties
-from threadkeep.errors import ConflictError, NotFoundError, ValidationError
+from threadkeep.errors import ConflictError, NotFoundError, ValidationError, invalid_field
 from threadkeep.services.retry import on_conflict
 
 if TYPE_CHECKING:
@@ -86,7 +86,9 @@ class EntityStatements:
         """
         is_self = _names_self(draft.entity_type, draft.name)
         if is_self and draft.expires_at is not None:
-            raise _self_rule("The user's own entity can not expire.", "expires_at")
+            raise invalid_field(
+                "expires_at", "self_entity", "The user's own entity can not expire."
+            )
         held_by = (
             self._store.self_id(user_id)
             if is_self
@@ -101,7 +103,9 @@ class EntityStatements:
             creation = CreateEntity(made, support)
             return Decision((creation,), creation.result, created=True)
         if entity.is_self and draft.expires_at is not None:
-            raise _self_rule("The user's own entity can not expire.", "expires_at")
+            raise invalid_field(
+                "expires_at", "self_entity", "The user's own entity can not expire."
+            )
         merged = entity_rules.merge(entity, draft, now)
         check_properties(merged.properties)
         update = UpdateEntity(entity, merged, self._unless_counted(user_id, entity, support))
@@ -131,9 +135,11 @@ class EntityStatements:
         """
         after = entity_rules.replace(entity, changes, now)
         if entity.is_self and after.entity_type is not entity.entity_type:
-            raise _self_rule("The user's own entity is a person.", "entity_type")
+            raise invalid_field("entity_type", "self_entity", "The user's own entity is a person.")
         if entity.is_self and after.expires_at is not None:
-            raise _self_rule("The user's own entity can not expire.", "expires_at")
+            raise invalid_field(
+                "expires_at", "self_entity", "The user's own entity can not expire."
+            )
         if _place(after) != _place(entity):
             self._make_room(user_id, after, now)
         update = UpdateEntity(entity, after)
@@ -227,11 +233,3 @@ def _place(entity: Entity) -> tuple[EntityType, str]:
 
 def _names_self(entity_type: EntityType, name: str) -> bool:
     return entity_type is EntityType.PERSON and name_key(name) == name_key(SELF_NAME)
-
-
-def _self_rule(detail: str, field: str) -> ValidationError:
-    return ValidationError(
-        detail,
-        code="self_entity",
-        fields=[{"field": field, "code": "self_entity", "detail": detail}],
-    )
