@@ -44,6 +44,9 @@ class Message(Model):
     seq: int
     parent_id: str | None = None
     role: Role
+    speaker: Name | None = Field(
+        default=None, description="Name of who speaks, where a transcript tells it."
+    )
     content: str
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None

@@ -92,7 +92,8 @@ def episode_draft(messages: Sequence[Message], place: int) -> Draft:
     message = messages[place]
     before = messages[max(0, place - WINDOW) : place]
     after = messages[place + 1 : place + 1 + WINDOW]
-    head = headed(message.role, message.created_at)
+    speaker = message.speaker or message.role
+    head = headed(speaker, message.created_at)
     own = f"{head} {message.content}"[:MAX_TEXT_CHARS]
     lead = [neighbour.content[:MAX_NEIGHBOUR_CHARS] for neighbour in before]
     return Draft(
@@ -102,7 +103,7 @@ def episode_draft(messages: Sequence[Message], place: int) -> Draft:
             revision=(after[-1] if after else message).seq,
             text=own,
             context="\n".join(n.content[:MAX_NEIGHBOUR_CHARS] for n in (*before, *after)),
-            speaker=message.role,
+            speaker=speaker,
             conversation_id=message.conversation_id,
             created_at=message.created_at,
             touched_at=message.created_at,

@@ -28,8 +28,8 @@ BYTES_PER_TEXT_BYTE = 8
 class Block:
     """Rows of one kind; a removed row's place is taken by the last one.
 
-    Vectors are held as float32 of what float16 kept, so that a document scores the same before and
-    after it was stored.
+    Vectors are held as float64 of what float16 kept: a document scores the same before and after
+    it was stored, and `scoring.similarities` is exact.
 
     Args:
         dimension: Length of the vectors.
@@ -40,7 +40,7 @@ class Block:
         self.lexical = LexicalIndex(english_stem)
         self._places: dict[str, int] = {}
         self._text_bytes = 0
-        self._vectors = np.zeros((FIRST_ROWS, dimension), np.float32)
+        self._vectors = np.zeros((FIRST_ROWS, dimension), np.float64)
         self._times = np.zeros((FIRST_ROWS, 3), np.float64)
         self._undated = np.zeros(FIRST_ROWS, np.bool_)
 
@@ -53,7 +53,7 @@ class Block:
         return self._vectors.nbytes + self._times.nbytes + BYTES_PER_TEXT_BYTE * self._text_bytes
 
     @property
-    def vectors(self) -> npt.NDArray[np.float32]:
+    def vectors(self) -> Floats:
         """Unit vectors, a row each; zeros where there is none."""
         return self._vectors[: len(self)]
 

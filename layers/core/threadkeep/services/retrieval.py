@@ -8,7 +8,6 @@ from threadkeep.domain.graph import GraphQuery, Subgraph
 from threadkeep.domain.limits import MAX_QUERY_CHARS
 from threadkeep.domain.retrieval import (
     DEFAULT_HALF_LIFE_DAYS,
-    DEFAULT_RECENCY_WEIGHT,
     EntityHit,
     Episode,
     Mode,
@@ -28,6 +27,9 @@ if TYPE_CHECKING:
 
 RECALL_MODE = Mode.HYBRID
 """What an agent's recall uses unless its memory_config says otherwise (docs/decisions.md)."""
+
+RECALL_RECENCY_WEIGHT = 0.02
+"""The same for the weight of recency: as much as costs no relevant turn (docs/decisions.md)."""
 
 MAX_SEEDS = 5
 """Expansion starts from at most this many of the best entities."""
@@ -132,7 +134,7 @@ class Retrieval:
             query=text[:MAX_QUERY_CHARS],
             top_k=config.max_memories_per_retrieval,
             mode=RECALL_MODE if config.retrieval_mode is None else Mode(config.retrieval_mode),
-            recency_weight=DEFAULT_RECENCY_WEIGHT if weight is None else weight,
+            recency_weight=RECALL_RECENCY_WEIGHT if weight is None else weight,
             half_life_days=DEFAULT_HALF_LIFE_DAYS if half_life is None else half_life,
             max_depth=config.max_depth,
         )
