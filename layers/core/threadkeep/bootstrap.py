@@ -10,6 +10,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from threadkeep import ports
     from threadkeep.domain.models import Models
     from threadkeep.http.tokens import TokenVerifier
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from threadkeep.services.extraction import Extraction
     from threadkeep.services.extraction_worker import ExtractionWorker
     from threadkeep.services.graph import Graph
+    from threadkeep.services.index_feed import IndexFeed
     from threadkeep.services.indexing import Indexing
     from threadkeep.services.learning import Learning
     from threadkeep.services.memories import Memories
@@ -142,6 +145,13 @@ class Bootstrap:
         return self.settings.chat_models
 
     @cached_property
+    def repair_queue(self) -> ports.RepairQueue:
+        """Producer of what could not be indexed."""
+        from threadkeep.messaging.repair_queue import SqsRepairQueue
+
+        return SqsRepairQueue(self.settings.repair_queue_url)
+
+    @cached_property
     def chat_model(self) -> ports.ChatModel:
         """All configured chat models behind one port."""
         from threadkeep.llm.routing import chat_model
@@ -255,6 +265,20 @@ class Bootstrap:
         return Indexing(
             self.memory_store, self.conversation_store, self.vector_index, self.embedder, self.clock
         )
+
+    @cached_property
+    def index_feed(self) -> IndexFeed:
+        """Indexing what the stream brings."""
+        from threadkeep.services.index_feed import IndexFeed
+
+        return IndexFeed(self.indexing, self.memory_store, self.repair_queue)
+
+    @cached_property
+    def read_mark(self) -> Callable[[Mapping[str, Any]], tuple[str, ports.Pending] | None]:
+        """Reader of marks from the table's stream."""
+        from threadkeep.storage.stream import read_mark
+
+        return read_mark
 
     @cached_property
     def retrieval(self) -> Retrieval:

@@ -860,6 +860,14 @@ class IdempotencyStore(Protocol):
         ...
 
 
+class RepairQueue(Protocol):
+    """Producer of what could not be indexed, by id."""
+
+    def send(self, user_id: str, refs: Sequence[str], *, delay_seconds: int) -> None:
+        """Queue refs of a user to be indexed again."""
+        ...
+
+
 class Blobs(Protocol):
     """Bodies too large for a table row."""
 

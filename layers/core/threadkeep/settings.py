@@ -25,6 +25,7 @@ class Settings:
         bucket_name: Bucket of large bodies.
         extraction_queue_url: Queue of extraction jobs.
         extraction_dlq_url: Its dead-letter queue.
+        repair_queue_url: Queue of what could not be indexed.
         user_pool_client_id: Audience of the tokens.
         jwt_issuer: Issuer of the tokens.
         jwks_url: Where the issuer's public keys are.
@@ -44,6 +45,7 @@ class Settings:
     bucket_name: str = ""
     extraction_queue_url: str = ""
     extraction_dlq_url: str = ""
+    repair_queue_url: str = ""
     user_pool_client_id: str = ""
     jwt_issuer: str = ""
     jwks_url: str = ""
@@ -73,6 +75,7 @@ class Settings:
             bucket_name=text("BUCKET_NAME"),
             extraction_queue_url=text("EXTRACTION_QUEUE_URL"),
             extraction_dlq_url=text("EXTRACTION_DLQ_URL"),
+            repair_queue_url=text("REPAIR_QUEUE_URL"),
             user_pool_client_id=text("USER_POOL_CLIENT_ID"),
             jwt_issuer=text("JWT_ISSUER"),
             jwks_url=text("JWKS_URL"),

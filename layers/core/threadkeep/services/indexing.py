@@ -59,18 +59,18 @@ class Indexing:
         self._embedder = embedder
         self._clock = clock
 
-    def index_pending(self, user_id: str) -> int:
-        """Index all that is marked for a user; returns the number of marks left for later."""
+    def index_pending(self, user_id: str) -> Sequence[Pending]:
+        """Index all that is marked for a user; returns the marks left for later."""
         return self.index(user_id, self._memories.pending(user_id))
 
-    def index(self, user_id: str, marks: Sequence[Pending]) -> int:
+    def index(self, user_id: str, marks: Sequence[Pending]) -> Sequence[Pending]:
         """Bring the index up to the table for the given marks.
 
         A mark is cleared only when its change is in the index with a vector; deletions that were
         begun are completed first.
 
         Returns:
-            The number of marks left because the embedder is out.
+            The marks left because the embedder is out.
         """
         for mark in marks:
             if mark.deleted and mark.kind is DocumentKind.ENTITY:
@@ -80,12 +80,10 @@ class Indexing:
             self._index.upsert(user_id, batch.documents)
         if batch.gone:
             self._index.remove(user_id, batch.gone)
-        if batch.embedded:
-            self._memories.clear_pending(user_id, marks)
-            return 0
         gone = {ref for ref, _ in batch.gone}
-        self._memories.clear_pending(user_id, [mark for mark in marks if mark.ref in gone])
-        return sum(mark.ref not in gone for mark in marks)
+        left = [] if batch.embedded else [mark for mark in marks if mark.ref not in gone]
+        self._memories.clear_pending(user_id, [mark for mark in marks if mark not in left])
+        return left
 
     def read(self, user_id: str, marks: Sequence[Pending]) -> Batch:
         """Read what the marks stand for, as the table has it now.

@@ -66,6 +66,18 @@ def user(user_id: str) -> str:
     return f"U#{_part(user_id)}"
 
 
+def owner(partition: str) -> str:
+    """Return the user whose partition this is.
+
+    Raises:
+        ValueError: It is no user's partition, or the id was too long to be kept in it.
+    """
+    prefix, _, user_part = partition.partition("#")
+    if prefix != "U" or "#" in user_part or user_part.startswith("%sha256-"):
+        raise ValueError(f"not a user's partition: {partition!r}")
+    return unquote(user_part)
+
+
 def thread(user_id: str, conversation_id: str) -> str:
     """Partition of one conversation."""
     return f"{user(user_id)}#T#{_part(conversation_id)}"
