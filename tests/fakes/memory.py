@@ -321,13 +321,10 @@ class FakeMemoryStore:
             self._graph(user_id).marks[pending.ref] = pending
 
     def drop_evidence(self, user_id: str, conversation_id: str) -> None:
-        """Drop the text of evidence that came from a conversation, and its jobs' steps."""
+        """Drop the words of evidence that came from a conversation, and its jobs' steps."""
         with self._lock:
             graph = self._graph(user_id)
-            for sources in graph.sources.values():
-                for source_id in sources:
-                    if source_id.startswith(f"{conversation_id}/"):
-                        sources[source_id] = None
+            graph.drop_evidence(f"{conversation_id}/")
             for job_id, owner in list(graph.step_owners.items()):
                 if owner == conversation_id:
                     del graph.steps[job_id], graph.step_owners[job_id]

@@ -6,8 +6,6 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from threadkeep.domain import entities as entity_rules
-from threadkeep.domain import relations as relation_rules
 from threadkeep.domain.changes import (
     CreateEntity,
     CreateRelation,
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
 
     from threadkeep.domain.changes import Change, Commit
 
-    Write = CreateEntity | UpdateEntity | CreateRelation | UpdateRelation
     Guard = tuple[str, ...]
 
 
@@ -75,7 +72,7 @@ class MemoryGraph:
         released = {guard for change in commit.changes for guard in released_by(change)}
         taken = [guard for change in commit.changes for guard in taken_by(change)]
         if len(set(taken)) < len(taken):
-            raise ConflictError("Two changes take the same place.")
+            raise ValueError("two changes of a commit take the same place")
         if any(guard in self.guards and guard not in released for guard in taken):
             raise ConflictError("The name or relation is taken.")
 
@@ -99,7 +96,8 @@ class MemoryGraph:
                 self.sources[item.id][change.support.source_id] = change.support.evidence
             if isinstance(change, UpdateEntity | UpdateRelation) and change.dropped:
                 del self.sources[item.id][change.dropped]
-            self._record(change, commit)
+            if entry := commit.entry(change):
+                self.history[item.id].append(entry)
 
     def half(self, relation: Relation, entity_id: str) -> Half:
         """Return a relation as seen from one of its ends."""
@@ -125,6 +123,19 @@ class MemoryGraph:
             self.halves[end].discard(relation_id)
         self.sources.pop(relation_id, None)
         self.history.pop(relation_id, None)
+
+    def drop_evidence(self, prefix: str) -> None:
+        """Drop the words of sources by the start of their ids; entities are to be indexed anew."""
+        for item_id, sources in self.sources.items():
+            dropped = [i for i in sources if i.startswith(prefix) and sources[i] is not None]
+            sources.update(dict.fromkeys(dropped))
+            entity = self.entities.get(item_id)
+            if entity is not None and dropped:
+                again = entity.model_copy(update={"revision": entity.revision + 1})
+                self.entities[item_id] = again
+                self.marks[item_id] = Pending(
+                    DocumentKind.ENTITY, item_id, again.revision, False, entity.touched_at
+                )
 
     def _check_item(self, change: Change) -> None:
         stored: Entity | Relation | None
@@ -164,26 +175,6 @@ class MemoryGraph:
         for end in (relation.source_entity_id, relation.target_entity_id):
             self.halves[end].add(relation.id)
 
-    def _record(self, change: Write, commit: Commit) -> None:
-        before = None
-        if isinstance(change, UpdateEntity | UpdateRelation):
-            if change.after.version == change.before.version:
-                return
-            before = content(change.before)
-        item = change.result
-        self.history[item.id].append(
-            HistoryEntry(
-                item_id=item.id,
-                version=item.version,
-                at=commit.at,
-                actor=commit.origin.actor,
-                action=action_of(change),
-                before=before,
-                after=content(item),
-                source=commit.origin.source,
-            )
-        )
-
 
 def item_of(change: Change) -> Any:
     """Return the entity or relation that a change is about."""
@@ -194,24 +185,6 @@ def item_of(change: Change) -> Any:
             return relation
         case UpdateEntity() | UpdateRelation():
             return change.result
-
-
-def action_of(change: Write) -> str:
-    """Return the name of a change in the history."""
-    match change:
-        case CreateEntity() | CreateRelation():
-            return "created"
-        case UpdateRelation(before=before, after=after) if after.is_closed and not before.is_closed:
-            return "closed"
-        case _:
-            return "updated"
-
-
-def content(item: Entity | Relation) -> dict[str, Any]:
-    """Return what the history keeps of an item."""
-    if isinstance(item, Entity):
-        return entity_rules.content_of(item)
-    return relation_rules.content_of(item)
 
 
 def released_by(change: Change) -> Iterator[Guard]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from threadkeep.domain import entities, relations
 from threadkeep.domain.entities import Entity, Evidence
 from threadkeep.domain.relations import Relation
 from threadkeep.domain.types import Model, UtcTime
@@ -162,3 +163,37 @@ class Commit:
     at: datetime
     changes: tuple[Change, ...] = field(default=())
     step: Step | None = None
+
+    def entry(self, change: Change) -> HistoryEntry | None:
+        """Return what the history keeps of a change; None if it makes no new version.
+
+        A deletion leaves nothing: the item's history goes with it.
+        """
+        if isinstance(change, DeleteRelation):
+            return None
+        before = change.before if isinstance(change, UpdateEntity | UpdateRelation) else None
+        after = change.result
+        if before is not None and before.version == after.version:
+            return None
+        return HistoryEntry(
+            item_id=after.id,
+            version=after.version,
+            at=self.at,
+            actor=self.origin.actor,
+            action=_action(before, after),
+            before=_content(before) if before is not None else None,
+            after=_content(after),
+            source=self.origin.source,
+        )
+
+
+def _action(before: Entity | Relation | None, after: Entity | Relation) -> str:
+    if before is None:
+        return "created"
+    if isinstance(before, Relation) and isinstance(after, Relation):
+        return "closed" if after.is_closed and not before.is_closed else "updated"
+    return "updated"
+
+
+def _content(item: Entity | Relation) -> dict[str, Any]:
+    return entities.content_of(item) if isinstance(item, Entity) else relations.content_of(item)

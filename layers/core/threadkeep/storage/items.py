@@ -38,6 +38,21 @@ class TimeAttribute(Attribute[datetime]):
         return datetime.fromisoformat(value)
 
 
+class OptionalTimeAttribute(Attribute[datetime | None]):
+    """A time that may be absent."""
+
+    attr_type = STRING
+    null = True
+
+    def serialize(self, value: datetime | None) -> str | None:
+        """Return the text of a time."""
+        return None if value is None else keys.timestamp(value)
+
+    def deserialize(self, value: str) -> datetime:
+        """Read a time."""
+        return datetime.fromisoformat(value)
+
+
 class JsonAttribute(Attribute[Any]):
     """A JSON value as text: numbers survive, which DynamoDB's own cut to 38 digits would not."""
 

@@ -295,9 +295,12 @@ def checkpoint(seq: int) -> str:
     return f"S#{seq:012d}"
 
 
+EVIDENCE_POINTERS: Final = "EV#"
+
+
 def evidence_pointer(item_id: str, source_id: str) -> str:
     """Row in a conversation that points at evidence taken from it."""
-    return f"EV#{_part(item_id)}#{_part(source_id)}"
+    return f"{EVIDENCE_POINTERS}{_part(item_id)}#{_part(source_id)}"
 
 
 def job_pointer(job_id: str) -> str:

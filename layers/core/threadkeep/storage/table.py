@@ -122,7 +122,8 @@ class Table:
             index: Local index to read.
             matching: Filter on the other attributes; what it drops was read all the same.
             attributes: Attributes to return; by default all that the table or index holds.
-            page_size: Rows that one request reads; by default 1 MB of them.
+            page_size: Rows that the first request reads, each further one twice as many; by default
+                and at most 1 MB of them.
             after: Sort keys of the row that the first one follows.
             descending: Whether to read backwards.
 
@@ -154,6 +155,7 @@ class Table:
             last = page.get("LastEvaluatedKey")
             if not last:
                 return
+            page_size = 2 * page_size if page_size else None
 
     def query_due(self, bucket: str, *, before: str, limit: int) -> list[Key]:
         """Read keys of the global index up to a time; what they lead to must be read again."""
