@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints
 from threadkeep.domain.types import Description, Id, MessageText, Model, Name, Share, UtcTime
 
 IMPORTANCE_LEVELS = {"low": 0.2, "medium": 0.5, "high": 0.8}
-ModelId = Annotated[str, StringConstraints(max_length=200)]
+ModelId = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Iterations = Annotated[int, Field(ge=1, le=200)]
 
 
