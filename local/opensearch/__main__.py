@@ -11,18 +11,19 @@ from local.opensearch.node import Node
 HOME = Path(__file__).resolve().parents[2] / ".local" / "opensearch"
 
 
+def port(text: str) -> int:
+    """Read a port number."""
+    number = int(text)
+    if not 0 < number < 65536:
+        raise ValueError
+    return number
+
+
 def parse() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m local.opensearch", description=__doc__)
     parser.add_argument("command", choices=["start", "stop", "status"])
-    parser.add_argument(
-        "--port",
-        type=int,
-        default=9200,
-        choices=range(1, 65536),
-        metavar="PORT",
-        help="of HTTP on 127.0.0.1 (9200)",
-    )
+    parser.add_argument("--port", type=port, default=9200, help="of HTTP on 127.0.0.1 (9200)")
     parser.add_argument("--home", type=Path, default=HOME, help="server, log and data")
     parser.add_argument("--data", type=Path, help="start: keep the data here; else thrown away")
     return parser.parse_args()
