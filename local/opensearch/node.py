@@ -1,5 +1,6 @@
 """Starting and stopping one node; its lock file tells whether it runs."""
 
+import contextlib
 import fcntl
 import http.client
 import os
@@ -88,8 +89,7 @@ class Node:
         """
         was_running = self.is_running()
         if was_running:
-            self._end(signal.SIGTERM) or self._end(signal.SIGKILL)
-            if self.is_running():
+            if not (self._end(signal.SIGTERM) or self._end(signal.SIGKILL)):
                 message = f"the node on port {self.port} does not end; see {self.log_path}"
                 raise LocalOpenSearchError(message)
         shutil.rmtree(self.throwaway_data, ignore_errors=True)
@@ -144,6 +144,7 @@ class Node:
         lock.write(str(process.pid))
 
     def _require_free_port(self) -> None:
+        """Say so now if the node could not listen, instead of in its log."""
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
@@ -153,6 +154,7 @@ class Node:
                 raise LocalOpenSearchError(message) from error
 
     def _wait_until_ready(self) -> None:
+        """Return when the cluster answers; raise when the process ends or takes too long."""
         deadline = time.monotonic() + START_SECONDS
         while not self.is_ready():
             if not self.is_running():
@@ -170,7 +172,8 @@ class Node:
             message = f"the node on port {self.port} is just being started; stop it afterwards"
             raise LocalOpenSearchError(message)
         deadline = time.monotonic() + STOP_SECONDS
-        os.kill(int(process_id), how)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(process_id), how)
         while self.is_running() and time.monotonic() < deadline:
             time.sleep(POLL_SECONDS)
         return not self.is_running()
