@@ -20,7 +20,7 @@ from threadkeep.storage.memory_writes import ENTITY_IS_THERE
 from threadkeep.storage.transactions import Transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from threadkeep.storage.table import Table
@@ -29,7 +29,14 @@ _SOURCES_AT_ONCE = 40
 _TRIES = 5
 
 
-def drop_evidence(table: Table, user_id: str, conversation_id: str, at: datetime) -> None:
+def drop_evidence(
+    table: Table,
+    user_id: str,
+    conversation_id: str,
+    at: datetime,
+    *,
+    require: Callable[[Transaction], None],
+) -> None:
     """Drop the words of all evidence from a conversation, and the pointers that lead to it.
 
     Entities are marked to be indexed anew, since their documents hold evidence. May be repeated
@@ -40,6 +47,7 @@ def drop_evidence(table: Table, user_id: str, conversation_id: str, at: datetime
         user_id: Owner.
         conversation_id: The conversation, whose writers must be fenced off.
         at: Time of the marks.
+        require: Adds to a transaction what must hold for each step: that the deletion goes on.
 
     Raises:
         ConflictError: Writers of an entity kept being faster; try again.
@@ -50,13 +58,20 @@ def drop_evidence(table: Table, user_id: str, conversation_id: str, at: datetime
     pointers = (row for row in rows if isinstance(row, PointerItem))
     for _, of_item in groupby(pointers, key=lambda row: (row.of_relation, row.item_id)):
         for chunk in batched(of_item, _SOURCES_AT_ONCE, strict=False):
-            _drop(table, user_id, chunk, at)
+            _drop(table, user_id, chunk, at, require)
 
 
-def _drop(table: Table, user_id: str, pointers: Sequence[PointerItem], at: datetime) -> None:
+def _drop(
+    table: Table,
+    user_id: str,
+    pointers: Sequence[PointerItem],
+    at: datetime,
+    require: Callable[[Transaction], None],
+) -> None:
     """Drop the evidence of some sources of one item in a transaction."""
     for left in reversed(range(_TRIES)):
         transaction = _transaction(table, user_id, pointers, at)
+        require(transaction)
         try:
             return table.transact(transaction.writes)
         except ConflictError:

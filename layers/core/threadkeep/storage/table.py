@@ -41,7 +41,7 @@ type Key = tuple[str, str]
 
 _MAX_BATCH_GET = 100
 _MAX_BATCH_WRITE = 25
-_MAX_BATCH_TRIES = 8
+_MAX_TRIES = 8
 _FIRST_WAIT_SECONDS = 0.05
 _LONGEST_WAIT_SECONDS = 2.0
 _WORKERS = 16
@@ -54,7 +54,7 @@ class Table:
         name: Name of the table.
         region: Region; by default the environment's, when the first request is made.
         endpoint: Address of the service; by default the environment's.
-        sleep: Waits between the tries of a batch that came back in part.
+        sleep: Waits between the tries of what others got in the way of.
     """
 
     def __init__(
@@ -223,6 +223,12 @@ class Table:
                 {"TransactItems": requests, "ClientRequestToken": uuid.uuid4().hex},
             )
 
+    def attempts(self) -> Iterator[None]:
+        """Yield once for each try of a write that others got in the way of, waiting in between."""
+        for bound in _waits():
+            yield
+            self._sleep(random.uniform(0, bound))
+
     def parallel[A, B](self, call: Callable[[A], B], arguments: Sequence[A]) -> list[B]:
         """Call with each argument, in threads if there are several; the order is kept.
 
@@ -308,8 +314,8 @@ class _Count:
 
 
 def _waits() -> Iterator[float]:
-    """Yield the bounds of full-jitter waits between the tries of a batch, doubling."""
-    for attempt in range(_MAX_BATCH_TRIES):
+    """Yield the bounds of full-jitter waits between tries, doubling."""
+    for attempt in range(_MAX_TRIES):
         yield min(_FIRST_WAIT_SECONDS * 2**attempt, _LONGEST_WAIT_SECONDS)
 
 

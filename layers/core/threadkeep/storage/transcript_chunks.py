@@ -1,0 +1,107 @@
+"""How messages are cut into transactions, each of which leaves a valid transcript."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from threadkeep.domain.conversations import Role, size_of
+from threadkeep.errors import ValidationError
+from threadkeep.storage.transactions import MAX_ITEMS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from threadkeep.domain.conversations import Message
+
+INLINE_BYTES = 300_000
+"""A larger body does not go into a row: DynamoDB takes 400 KB with everything else in it."""
+
+CROWDED_BYTES = 16_000
+"""The same bound for messages of a tool round that would not fit one transaction otherwise."""
+
+_HEAD_WRITES = 2
+_CHUNK_BYTES = 3_500_000
+_ROW_BYTES = 2_000
+"""Room for what a row holds beside its body."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A message and where its body goes.
+
+    Args:
+        message: The message.
+        size: Bytes of its body.
+        spilled: Whether the body is stored apart from the row.
+        indexed: Whether it becomes searchable, which takes a mark beside the row.
+    """
+
+    message: Message
+    size: int
+    spilled: bool
+    indexed: bool
+
+    @property
+    def writes(self) -> int:
+        """Rows that it takes."""
+        return 2 if self.indexed else 1
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes that it takes of a transaction."""
+        return _ROW_BYTES + (0 if self.spilled else self.size)
+
+
+def chunks(messages: Sequence[Message], *, index: bool) -> Iterator[list[Placed]]:
+    """Cut messages into stretches that fit one transaction each.
+
+    Args:
+        messages: Messages in order.
+        index: Whether the user's messages among them become searchable.
+
+    Raises:
+        ValidationError: One round has more tool results than a transaction takes rows
+            (``too_many_tool_calls``); raised before anything is yielded.
+    """
+    chunk: list[Placed] = []
+    for placed in [_place(round_, index) for round_ in _rounds(messages)]:
+        if chunk and not _fits([*chunk, *placed]):
+            yield chunk
+            chunk = []
+        chunk = [*chunk, *placed]
+    if chunk:
+        yield chunk
+
+
+def _rounds(messages: Sequence[Message]) -> list[list[Message]]:
+    """Group each message with the tool results that follow it: these stay together."""
+    rounds: list[list[Message]] = []
+    for message in messages:
+        if rounds and message.role is Role.TOOL:
+            rounds[-1].append(message)
+        else:
+            rounds.append([message])
+    return rounds
+
+
+def _place(messages: Sequence[Message], index: bool) -> list[Placed]:
+    sizes = [size_of(message) for message in messages]
+    for bound in (INLINE_BYTES, CROWDED_BYTES):
+        placed = [
+            Placed(message, size, size > bound, index and message.role is Role.USER)
+            for message, size in zip(messages, sizes, strict=True)
+        ]
+        if _fits(placed):
+            return placed
+    raise ValidationError(
+        f"A round of {len(messages) - 1} tool results is too large to be stored as one.",
+        code="too_many_tool_calls",
+    )
+
+
+def _fits(placed: Sequence[Placed]) -> bool:
+    return (
+        sum(one.writes for one in placed) <= MAX_ITEMS - _HEAD_WRITES
+        and sum(one.row_bytes for one in placed) <= _CHUNK_BYTES
+    )
