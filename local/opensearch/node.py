@@ -88,10 +88,9 @@ class Node:
             LocalOpenSearchError: the process did not end.
         """
         was_running = self.is_running()
-        if was_running:
-            if not (self._end(signal.SIGTERM) or self._end(signal.SIGKILL)):
-                message = f"the node on port {self.port} does not end; see {self.log_path}"
-                raise LocalOpenSearchError(message)
+        if was_running and not (self._end(signal.SIGTERM) or self._end(signal.SIGKILL)):
+            message = f"the node on port {self.port} does not end; see {self.log_path}"
+            raise LocalOpenSearchError(message)
         shutil.rmtree(self.throwaway_data, ignore_errors=True)
         return was_running
 
