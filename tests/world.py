@@ -30,6 +30,7 @@ from threadkeep.services.extraction import LOST_AFTER
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tests.crashes import Crashes
     from threadkeep.domain.agents import MemoryConfig
     from threadkeep.domain.extraction import DueExtraction
     from threadkeep.domain.relations import RelationType
@@ -113,7 +114,9 @@ class ScriptedExtractor:
         self.models.append(model_id)
         if self.failures:
             raise self.failures.pop(0)
-        name, entities, relations = None, [], []
+        name: str | None = None
+        entities: list[ExtractedEntity] = []
+        relations: list[ExtractedRelation] = []
         for message in said:
             reading = self.readings.get(message.content)
             if reading is not None:
@@ -224,6 +227,21 @@ class World:
         }
         self.product = Bootstrap(**self.parts)
         self.settings_store.put("memory_async_extraction_enabled", True)
+
+    def process(self, crashes: Crashes) -> Bootstrap:
+        """Return the product as another process on the same data, which can be killed."""
+        ways_out = (
+            "memory_store",
+            "conversation_store",
+            "extraction_store",
+            "settings_store",
+            "agent_store",
+            "extraction_queue",
+            "extractor",
+            "chat_model",
+        )
+        wrapped = {name: crashes.wrap(self.parts[name]) for name in ways_out}
+        return Bootstrap(**{**self.parts, **wrapped})
 
     def agent(self, user: str = ALICE, **config: Any) -> str:
         """Create and publish an agent with memory; return its id."""

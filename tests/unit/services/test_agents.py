@@ -227,7 +227,8 @@ def test_known_model_is_accepted(agents: Agents, model: str | None) -> None:
 def test_default_model_need_not_be_published(world: World) -> None:
     models = Models("bedrock:default", {})
     agents = Agents(world.agent_store, models, world.clock, world.ids)
-    assert agents.create(ALICE, AgentConfig(name="x", model_id="bedrock:default"))
+    made = agents.create(ALICE, AgentConfig(name="x", model_id="bedrock:default"))
+    assert made.model_id == "bedrock:default"
 
 
 def test_model_without_room_for_a_request_is_refused(agents: Agents) -> None:

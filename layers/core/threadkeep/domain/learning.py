@@ -260,8 +260,8 @@ class Placement:
 
     Args:
         merge_into: The relation that says the same, if any.
-        close: Relations that end where this one begins.
-        valid_to: Where a new relation ends already, since a later one is known.
+        close: Relations that the fact ends.
+        valid_to: Where a new relation ends already, since something later is known.
     """
 
     merge_into: Relation | None = None
@@ -275,39 +275,40 @@ def place(
     relation_type: RelationType,
     at: datetime,
     *,
+    confirmed: Mapping[str, Sequence[datetime]],
     replaces: bool = False,
 ) -> Placement:
-    """Find the place of the statement that a relation holds from ``at`` on.
+    """Find the place of the statement, made at ``at``, that a relation holds.
 
-    The result is the same in whatever order statements of different times arrive. Of a
-    single-valued type, the target of the latest statement is current. Others are closed only by
-    what the turn says about them: with ``replaces``, the only other one that holds.
+    What is current afterwards is the same in whatever order statements of different times arrive:
+    of a single-valued type the target of the latest statement. Relations of other types are closed
+    only by what the turn says about them: with ``replaces``, the only other one that holds.
 
     Args:
         known: All relations of the source and type, current and closed.
         target_id: The statement's target.
         relation_type: Its type.
-        at: When it began to hold.
+        at: When it was made; for one about the future, when it begins to hold.
+        confirmed: When the relations to other targets that hold at ``at`` were stated, by id.
         replaces: Whether the turn says that it takes the place of an earlier one.
     """
     single = relation_type in SINGLE_VALUED
-    rivals = known if single else [r for r in known if r.target_entity_id == target_id]
-    ordered = sorted(rivals, key=lambda relation: (relation.valid_from, relation.id))
-    before = [r for r in ordered if r.valid_from <= at]
-    after = next((r for r in ordered if r.valid_from > at), None)
-    holding = [r for r in before if holds(r, at)]
-    same = next((r for r in holding if r.target_entity_id == target_id), None)
-    if same is not None:
-        return Placement(merge_into=same)
-    others = (
-        holding
-        if single
-        else [r for r in known if r.target_entity_id != target_id and holds(r, at)]
-    )
-    close = tuple(others) if single or (replaces and len(others) == 1) else ()
-    if after is not None and after.target_entity_id == target_id:
-        return Placement(merge_into=after, close=close)
-    return Placement(close=close, valid_to=after.valid_from if after is not None else None)
+    same = [r for r in known if r.target_entity_id == target_id]
+    holding = next((r for r in same if holds(r, at)), None)
+    if holding is not None:
+        return Placement(merge_into=holding)
+    rivals = [r for r in known if r.target_entity_id != target_id and holds(r, at)]
+    later = {r.id: [when for when in confirmed.get(r.id, ()) if when > at] for r in rivals}
+    older = tuple(r for r in rivals if not later[r.id])
+    close = older if single or (replaces and len(rivals) == 1) else ()
+    contenders = known if single else same
+    begins = [r.valid_from for r in contenders if r.valid_from > at]
+    if single:
+        begins += [when for whens in later.values() for when in whens]
+    following = [r for r in same if begins and r.valid_from == min(begins)]
+    if following:
+        return Placement(merge_into=following[0], close=close)
+    return Placement(close=close, valid_to=min(begins, default=None))
 
 
 def holds(relation: Relation, at: datetime) -> bool:

@@ -142,15 +142,25 @@ class FactDecision:
         target, _ = self._end_of(told.target_ref, fact)
         if source.id == target.id:
             raise ValidationError("A relation needs two ends.", code="self_relation")
-        at = told.valid_from or self._turns[told.message_id].created_at
+        stated_at = self._turns[told.message_id].created_at
+        begins = told.valid_from or stated_at
+        at = max(stated_at, begins)
         known = [] if source_is_new else self._known(source.id, target.id, told)
-        placement = place(known, target.id, told.relation_type, at, replaces=told.replaces)
+        rivals = [r for r in known if r.target_entity_id != target.id and holds(r, at)]
+        placement = place(
+            known,
+            target.id,
+            told.relation_type,
+            at,
+            confirmed={relation.id: self._stated(relation) for relation in rivals},
+            replaces=told.replaces,
+        )
         draft = RelationDraft(
             source_entity_id=source.id,
             target_entity_id=target.id,
             relation_type=told.relation_type,
             description=told.description or None,
-            valid_from=at,
+            valid_from=begins,
             valid_to=placement.valid_to,
         )
         support = self._support(told.message_id, told.quote)
@@ -164,7 +174,8 @@ class FactDecision:
             self._update(same, merged, support)
             self._outcome["merged"] += 1
         for relation in placement.close:
-            closed = relation_rules.close(relation, valid_to=at, now=self.now)
+            ends = begins if relation.valid_from < begins else at
+            closed = relation_rules.close(relation, valid_to=ends, now=self.now)
             # A successor ends a relation of a single-valued type and says nothing for it.
             self._update(relation, closed, support if told.replaces else None)
         for relation in known:
@@ -176,15 +187,19 @@ class FactDecision:
 
     def _end(self, fact: Fact, told: ExtractedRelation) -> None:
         """Close the very relation whose end is told; what is unknown is not made up to end it."""
-        at = told.valid_from or self._turns[told.message_id].created_at
+        stated_at = self._turns[told.message_id].created_at
+        ends = told.valid_from or stated_at
+        at = max(stated_at, ends)
         source_id = self._known_id(told.source_ref, fact)
         named = fact.entity(told.target_ref)
         known = self._known(source_id, None, told) if source_id else []
         ended = [r for r in known if holds(r, at) and self._is_target(r, named)]
         if not ended:
             raise ValidationError("Nothing is known that could end.", code="nothing_to_end")
+        if any(when > at for relation in ended for when in self._stated(relation)):
+            raise ValidationError("It was stated again since.", code="stated_again_since")
         for relation in ended:
-            closed = relation_rules.close(relation, valid_to=at, now=self.now)
+            closed = relation_rules.close(relation, valid_to=ends, now=self.now)
             self._update(relation, closed, self._support(told.message_id, told.quote))
             self._outcome["merged"] += 1
 
@@ -223,6 +238,13 @@ class FactDecision:
             for relation_id, target in zip(wanted, targets, strict=True)
             if target in self._targets
         ]
+
+    def _stated(self, relation: Relation) -> list[datetime]:
+        """Return when a relation was stated, as far as its newest sources tell."""
+        found = self._store.get_relation(self._user_id, relation.id)
+        if found is None:
+            raise ConflictError("A relation was removed meanwhile.")
+        return [source.date for source in found.sources] or [found.created_at]
 
     def _update(self, before: Relation, after: Relation, support: Support | None) -> None:
         if support is not None and support.source_id in self._store.relation_sources(
