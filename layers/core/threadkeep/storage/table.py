@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from pynamodb.exceptions import PynamoDBException
 from pynamodb.expressions.operand import Path
 
-from threadkeep.errors import ValidationError
+from threadkeep.errors import ConflictError, ValidationError
 from threadkeep.storage import keys
 from threadkeep.storage.connection import connect
 from threadkeep.storage.failures import is_rejected, overloaded, translated
@@ -99,7 +99,8 @@ class Table:
         chunks = [
             list(chunk) for chunk in batched(dict.fromkeys(wanted), _MAX_BATCH_GET, strict=False)
         ]
-        found = self.parallel(lambda chunk: self._get_chunk(chunk, attributes), chunks)
+        names = list(attributes) if attributes else None
+        found = self.parallel(lambda chunk: self._get_chunk(chunk, names), chunks)
         return [item for items in found for item in items]
 
     def query(
@@ -140,7 +141,7 @@ class Table:
                         pk,
                         condition,
                         filter_condition=matching,
-                        attributes_to_get=attributes,
+                        attributes_to_get=list(attributes) if attributes else None,
                         consistent_read=True,
                         exclusive_start_key=last,
                         index_name=index,
@@ -223,6 +224,17 @@ class Table:
                 {"TransactItems": requests, "ClientRequestToken": uuid.uuid4().hex},
             )
 
+    def try_transact(self, writes: Sequence[Write]) -> bool:
+        """Make all writes or none; False if another writer was first or at one of the rows.
+
+        Which of the two it was, the caller learns by reading again.
+        """
+        try:
+            self.transact(writes)
+        except ConflictError:
+            return False
+        return True
+
     def attempts(self) -> Iterator[None]:
         """Yield once for each try of a write that others got in the way of, waiting in between."""
         for bound in _waits():
@@ -244,7 +256,7 @@ class Table:
                 raise error
         return [future.result() for future in futures]
 
-    def _get_chunk(self, wanted: list[Key], attributes: Sequence[str] | None) -> list[Item]:
+    def _get_chunk(self, wanted: list[Key], attributes: list[str] | None) -> list[Item]:
         found: list[Item] = []
         remaining: list[Any] = [_key(*key) for key in wanted]
         for bound in _waits():
