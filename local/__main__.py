@@ -7,7 +7,6 @@ import time
 from types import FrameType
 
 from local.config import ROOT, Config, LocalStackError
-from local.processes import Record
 from local.stack import Addresses, Stack, stop_recorded
 
 BACKGROUND = "--background"
@@ -66,9 +65,9 @@ def down(config: Config) -> None:
 
 def tokens(config: Config) -> None:
     """Sign the users in again."""
-    if not Record(config.directory / "processes.json").running():
-        raise LocalStackError("the stack is not running: `make run` or `make up` starts it")
-    Stack(config).refresh_tokens()
+    stack = Stack(config)
+    stack.attach()
+    stack.refresh_tokens()
     say(f"fresh tokens in {config.stack_file.relative_to(ROOT)}")
 
 

@@ -2,12 +2,11 @@
 
 import base64
 import json
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from local.config import Config, LocalStackError
+from local.config import LocalStackError
 from local.emulator import Clients
 
 if TYPE_CHECKING:
@@ -27,42 +26,42 @@ SITE_SETTINGS = {
 }
 
 
-def create_users(config: Config, clients: Clients, pool_id: str) -> None:
-    """Create the users of local/settings.toml, or set their passwords again."""
+def create_user(
+    clients: Clients, pool_id: str, name: str, password: str, *, admin: bool = False
+) -> None:
+    """Create a user with a password that holds; leave one of that name as it is."""
     cognito = clients.cognito
-    for name, password in config.passwords.items():
-        attributes: list[AttributeTypeTypeDef] = [
-            {"Name": "email", "Value": f"{name}@example.com"},
-            {"Name": "email_verified", "Value": "true"},
-        ]
-        try:
-            cognito.admin_create_user(
-                UserPoolId=pool_id,
-                Username=name,
-                UserAttributes=attributes,
-                MessageAction="SUPPRESS",
-            )
-        except cognito.exceptions.UsernameExistsException:
-            continue
-        cognito.admin_set_user_password(
-            UserPoolId=pool_id, Username=name, Password=password, Permanent=True
+    attributes: list[AttributeTypeTypeDef] = [
+        {"Name": "email", "Value": f"{name}@example.com"},
+        {"Name": "email_verified", "Value": "true"},
+    ]
+    try:
+        cognito.admin_create_user(
+            UserPoolId=pool_id, Username=name, UserAttributes=attributes, MessageAction="SUPPRESS"
         )
-        if name == ADMIN:
-            cognito.admin_add_user_to_group(UserPoolId=pool_id, Username=name, GroupName=ADMIN)
+    except cognito.exceptions.UsernameExistsException:
+        return
+    cognito.admin_set_user_password(
+        UserPoolId=pool_id, Username=name, Password=password, Permanent=True
+    )
+    if admin:
+        cognito.admin_add_user_to_group(UserPoolId=pool_id, Username=name, GroupName=ADMIN)
 
 
-def sign_in(config: Config, clients: Clients, client_id: str) -> dict[str, dict[str, str]]:
-    """Return a fresh id token and the subject of each user."""
-    users = {}
-    for name, password in config.passwords.items():
-        answer = clients.cognito.initiate_auth(
-            ClientId=client_id,
-            AuthFlow="USER_PASSWORD_AUTH",
-            AuthParameters={"USERNAME": name, "PASSWORD": password},
-        )
-        token = answer["AuthenticationResult"]["IdToken"]
-        users[name] = {"token": token, "sub": str(_claims(token)["sub"])}
-    return users
+def id_token(clients: Clients, client_id: str, name: str, password: str) -> str:
+    """Sign a user in and return the id token, which is what the API takes."""
+    answer = clients.cognito.initiate_auth(
+        ClientId=client_id,
+        AuthFlow="USER_PASSWORD_AUTH",
+        AuthParameters={"USERNAME": name, "PASSWORD": password},
+    )
+    return answer["AuthenticationResult"]["IdToken"]
+
+
+def subject(token: str) -> str:
+    """Return whose token it is."""
+    payload = token.split(".")[1]
+    return str(json.loads(base64.urlsafe_b64decode(payload + "=="))["sub"])
 
 
 def seed(api_url: str, admin_token: str) -> None:
@@ -88,9 +87,3 @@ def _checked(answer: httpx.Response) -> Any:
             f"{answer.status_code} {answer.text}"
         )
     return answer.json()
-
-
-def _claims(token: str) -> Mapping[str, Any]:
-    payload = token.split(".")[1]
-    claims: Mapping[str, Any] = json.loads(base64.urlsafe_b64decode(payload + "=="))
-    return claims

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from local import emulator
@@ -12,7 +12,7 @@ from local.config import HOST, ROOT, STAGE, Config, LocalStackError, require_fre
 from local.deploy import deploy, outputs
 from local.emulator import Clients
 from local.processes import Process, Record, end_group, terminate
-from local.seed import ADMIN, create_users, seed, sign_in
+from local.seed import ADMIN, create_user, id_token, seed, subject
 
 SUPERVISOR = "supervisor"
 
@@ -93,15 +93,28 @@ class Stack:
         self._say("starting chat and console")
         self._add(self._start_chat())
         self._add(self._start_forwarder())
-        create_users(self.config, self.clients, self.outputs["UserPoolId"])
+        pool_id = self.outputs["UserPoolId"]
+        for name, password in self.config.passwords.items():
+            create_user(self.clients, pool_id, name, password, admin=name == ADMIN)
         addresses = self.refresh_tokens()
         seed(addresses.api_url, addresses.users[ADMIN].token)
         return addresses
 
+    def attach(self) -> Addresses:
+        """Use a stack that another process runs.
+
+        Raises:
+            LocalStackError: It does not run.
+        """
+        if not self._record.running():
+            raise LocalStackError("the stack is not running: `make run` or `make up` starts it")
+        self.outputs = outputs(self.clients)
+        return Addresses.from_json(json.loads(self.config.stack_file.read_text()))
+
     def refresh_tokens(self) -> Addresses:
         """Sign the users in again and write ``stack.json``."""
-        client_id = outputs(self.clients)["UserPoolClientId"]
-        users = sign_in(self.config, self.clients, client_id)
+        names = self.config.passwords
+        users = {name: asdict(self.sign_in(name, names[name])) for name in names}
         document = {
             "api_url": f"{self.config.origin}/{STAGE}",
             "stream_url": self.config.chat_url,
@@ -110,6 +123,17 @@ class Stack:
         }
         self.config.stack_file.write_text(json.dumps(document, indent=1) + "\n")
         return Addresses.from_json(document)
+
+    def add_user(self, name: str, *, admin: bool = False) -> User:
+        """Make a user, unless there is one of that name, and sign in."""
+        password = f"A-{name}-2026-local"
+        create_user(self.clients, self.outputs["UserPoolId"], name, password, admin=admin)
+        return self.sign_in(name, password)
+
+    def sign_in(self, name: str, password: str) -> User:
+        """Return a user's fresh token."""
+        token = id_token(self.clients, self.outputs["UserPoolClientId"], name, password)
+        return User(token, subject(token))
 
     def stop(self) -> None:
         """Stop what was started, last first, so that the emulator saves its state in peace."""
