@@ -139,7 +139,7 @@ def test_what_expired_is_neither_listed_nor_counted(memory_store: MemoryStore) -
         entity("never"),
     )
     for sort in ("updated", "name"):
-        listed = memory_store.list_entities(USER, PageRequest(with_total=True), sort=sort, now=NOW)  # type: ignore[arg-type]
+        listed = memory_store.list_entities(USER, PageRequest(with_total=True), sort=sort, now=NOW)
         assert ({item.id for item in listed.items}, listed.total) == ({"next", "never"}, 2)
     assert names(memory_store, PageRequest(), now=later(days=1)) == ["never"]
     # Whoever reads by id decides on expiry
