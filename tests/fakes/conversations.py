@@ -7,10 +7,18 @@ from threading import RLock
 from typing import TYPE_CHECKING, Protocol
 
 from tests.fakes.paging import newest_first
-from threadkeep.domain.conversations import Conversation, Lease, Role, seq_of, size_of, title_of
+from threadkeep.domain.conversations import (
+    Conversation,
+    Lease,
+    Role,
+    require_places,
+    seq_of,
+    size_of,
+    title_of,
+)
 from threadkeep.domain.limits import MAX_PAGE_BYTES
 from threadkeep.domain.retrieval import DocumentKind
-from threadkeep.errors import ConflictError
+from threadkeep.errors import ConflictError, ValidationError
 from threadkeep.ports import Page, PageRequest, Pending
 
 if TYPE_CHECKING:
@@ -113,6 +121,7 @@ class FakeConversationStore:
         index: bool = False,
     ) -> None:
         """Store messages if the lease holds and they continue the transcript."""
+        require_places(lease, messages)
         if not messages:
             return
         with self.lock:
@@ -120,9 +129,7 @@ class FakeConversationStore:
             if thread is None or not thread.held_by(lease):
                 raise ConflictError("The conversation was taken over.", code="lease_lost")
             head = thread.head
-            if [m.seq for m in messages] != list(
-                range(head.next_seq, head.next_seq + len(messages))
-            ):
+            if messages[0].seq != head.next_seq:
                 raise ConflictError("The transcript has moved on.", code="lease_lost")
             thread.messages.extend(messages)
             spoken = [m for m in messages if m.role is Role.USER]
@@ -167,7 +174,7 @@ class FakeConversationStore:
         self, user_id: str, conversation_id: str, page: PageRequest, *, after_seq: int = 0
     ) -> Page[Message]:
         """Read messages in order."""
-        after = max(after_seq, int(page.position["after"]) if page.position else 0)
+        after = max(after_seq, _place_of(page))
         with self.lock:
             thread = self._threads.get((user_id, conversation_id))
             rest = [m for m in thread.messages if m.seq > after] if thread else []
@@ -236,3 +243,12 @@ class FakeConversationStore:
     ) -> None:
         ref = f"{message.conversation_id}/{message.id}"
         self._graph.mark(user_id, Pending(DocumentKind.EPISODE, ref, revision, deleted, at))
+
+
+def _place_of(page: PageRequest) -> int:
+    if page.position is None:
+        return 0
+    after = page.position.get("after", "")
+    if not after.isdecimal():
+        raise ValidationError("The cursor is not one of this listing.", code="invalid_cursor")
+    return int(after)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from threadkeep.errors import ValidationError
 from threadkeep.ports import Page
 
 if TYPE_CHECKING:
@@ -27,8 +28,10 @@ def newest_first[T](
         moment, item_id = place(item)
         return f"{moment:%Y-%m-%dT%H:%M:%S.%f}#{item_id}"
 
-    if page.position:
-        last = page.position["after"]
+    if page.position is not None:
+        last = page.position.get("after")
+        if last is None:
+            raise ValidationError("The cursor is not one of this listing.", code="invalid_cursor")
         rest = [item for item in ordered if text(item) < last]
     else:
         rest = ordered[page.skip :]

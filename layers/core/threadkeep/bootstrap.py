@@ -121,7 +121,7 @@ class Bootstrap:
         """Due rows, jobs and plans."""
         from threadkeep.storage.extraction import DynamoExtractionStore
 
-        return DynamoExtractionStore(self.table)
+        return DynamoExtractionStore(self.table, self.blobs)
 
     @cached_property
     def blobs(self) -> ports.Blobs:

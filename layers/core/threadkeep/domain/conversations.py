@@ -1,6 +1,7 @@
 """Conversations and their messages."""
 
 import re
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -116,6 +117,19 @@ def seq_of(message_id: str) -> int | None:
     """Return the place that a message id names, or None if no message can have this id."""
     match = _MESSAGE_ID.fullmatch(message_id)
     return (int(match[1]) or None) if match else None
+
+
+def require_places(lease: Lease, messages: Sequence[Message]) -> None:
+    """Require that messages follow each other in the lease's conversation, as their ids say.
+
+    Raises:
+        ValueError: They do not: a fault of the writer, not of its caller.
+    """
+    for offset, message in enumerate(messages):
+        if message.seq != messages[0].seq + offset:
+            raise ValueError("messages must follow each other")
+        if (message.conversation_id, seq_of(message.id)) != (lease.conversation_id, message.seq):
+            raise ValueError("a message's id must name its place in the lease's conversation")
 
 
 def size_of(message: Message) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import uuid
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import batched
 from threading import Lock
@@ -15,6 +17,8 @@ from threadkeep.errors import NotFoundError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from threadkeep.ports import Blobs
 
 _MAX_DELETE = 1000
 _CONNECT_SECONDS = 1.0
@@ -32,14 +36,14 @@ class S3Blobs:
     """
 
     def __init__(self, bucket: str, *, endpoint: str | None = None) -> None:
-        self._bucket = bucket
+        self.bucket = bucket
         self._endpoint = endpoint
         self._lock = Lock()
 
     def put(self, user_id: str, key: str, body: bytes) -> None:
         """Store a body under the user's prefix."""
         with _translated():
-            self._client.put_object(Bucket=self._bucket, Key=_path(user_id, key), Body=body)
+            self.client.put_object(Bucket=self.bucket, Key=_path(user_id, key), Body=body)
 
     def get(self, user_id: str, key: str) -> bytes:
         """Read a body.
@@ -48,7 +52,7 @@ class S3Blobs:
             NotFoundError: There is none.
         """
         with _translated():
-            answer = self._client.get_object(Bucket=self._bucket, Key=_path(user_id, key))
+            answer = self.client.get_object(Bucket=self.bucket, Key=_path(user_id, key))
             body: bytes = answer["Body"].read()
             return body
 
@@ -62,8 +66,8 @@ class S3Blobs:
             raise ValueError("a prefix must end in a slash: it could be the start of other names")
         while True:
             with _translated():
-                page = self._client.list_objects_v2(
-                    Bucket=self._bucket, Prefix=_path(user_id, prefix)
+                page = self.client.list_objects_v2(
+                    Bucket=self.bucket, Prefix=_path(user_id, prefix)
                 )
             self._delete([entry["Key"] for entry in page.get("Contents", ())])
             if not page.get("IsTruncated"):
@@ -73,14 +77,15 @@ class S3Blobs:
         for chunk in batched(paths, _MAX_DELETE, strict=False):
             objects = [{"Key": path} for path in chunk]
             with _translated():
-                answer = self._client.delete_objects(
-                    Bucket=self._bucket, Delete={"Objects": objects, "Quiet": True}
+                answer = self.client.delete_objects(
+                    Bucket=self.bucket, Delete={"Objects": objects, "Quiet": True}
                 )
             if answer.get("Errors"):
                 raise _unavailable()
 
     @property
-    def _client(self) -> Any:
+    def client(self) -> Any:
+        """The botocore client, for its events."""
         with self._lock:
             return self._made
 
@@ -97,14 +102,64 @@ class S3Blobs:
         return boto3.client("s3", endpoint_url=self._endpoint, config=config)
 
 
+INLINE_BYTES = 300_000
+"""A larger body does not go into a row: DynamoDB takes 400 KB with everything else in it."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Where a text is: in the row itself, or in a body under ``key``."""
+
+    inline: str | None = None
+    key: str | None = None
+
+
+class ThreadBodies:
+    """Bodies that belong to a conversation and go with its life.
+
+    No two calls share a key: what fails later can be taken back without asking who else has it.
+
+    Args:
+        blobs: Where they are stored.
+        user_id: Owner.
+    """
+
+    def __init__(self, blobs: Blobs, user_id: str) -> None:
+        self._blobs = blobs
+        self._user_id = user_id
+
+    def put(self, conversation_id: str, life: str, name: str, body: bytes) -> str:
+        """Store a body and return its key."""
+        folder = thread_bodies(conversation_id, life)
+        key = f"{folder}{quote(name, safe='')}-{uuid.uuid4().hex}"
+        self._blobs.put(self._user_id, key, body)
+        return key
+
+    def put_text(self, conversation_id: str, life: str, name: str, text: str) -> Stored:
+        """Store a text as a body if it is too large for a row."""
+        body = text.encode()
+        if len(body) <= INLINE_BYTES:
+            return Stored(inline=text)
+        return Stored(key=self.put(conversation_id, life, name, body))
+
+    def text(self, stored: Stored) -> str:
+        """Read a text.
+
+        Raises:
+            NotFoundError: It went with its conversation.
+        """
+        if stored.key:
+            return self._blobs.get(self._user_id, stored.key).decode()
+        return stored.inline or ""
+
+    def discard(self, *bodies: str | None) -> None:
+        """Take bodies back that nothing came to point at."""
+        self._blobs.delete(self._user_id, [key for key in bodies if key])
+
+
 def thread_bodies(conversation_id: str, life: str) -> str:
     """Return the prefix of all bodies of one life of a conversation."""
     return f"threads/c-{quote(conversation_id, safe='')}/l-{quote(life, safe='')}/"
-
-
-def thread_body(conversation_id: str, life: str, name: str) -> str:
-    """Return the key of one body of a conversation."""
-    return f"{thread_bodies(conversation_id, life)}{quote(name, safe='')}"
 
 
 def _path(user_id: str, key: str) -> str:

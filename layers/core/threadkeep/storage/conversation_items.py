@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from pynamodb.expressions.condition import Condition
 
+    from threadkeep.storage.transactions import Transaction
+
 CONVERSATION = "C"
 """Kind that the local index lists by."""
 
@@ -61,6 +63,13 @@ class ConversationItem(Item, discriminator="T"):
             lease_token=1,
             lease_until=until,
         )
+
+    @classmethod
+    def require_life(
+        cls, transaction: Transaction, user_id: str, conversation_id: str, life: str
+    ) -> None:
+        """Have a transaction fail unless this life of a conversation goes on."""
+        transaction.check(keys.thread(user_id, conversation_id), keys.META, cls.life == life)
 
     @classmethod
     def held_by(cls, lease: Lease) -> Condition:

@@ -127,7 +127,7 @@ class DynamoConversationStore:
                     ],
                     (ConversationItem.life == life) & (ConversationItem.lease_token == token - 1),
                 )
-            if self._try(transaction):
+            if self._table.try_transact(transaction.writes):
                 return Lease(
                     conversation_id=conversation.id, life=life, token=token, expires_at=until
                 )
@@ -163,7 +163,7 @@ class DynamoConversationStore:
             ConversationItem.held_by(lease),
         )
         for _ in self._table.attempts():
-            if self._try(transaction):
+            if self._table.try_transact(transaction.writes):
                 return
             head = self._head(user_id, lease.conversation_id)
             if head is None or not head.holds(lease):
@@ -225,7 +225,7 @@ class DynamoConversationStore:
                 [ConversationItem.extracted_seq.set(to_seq)],
                 (ConversationItem.life == life) & (ConversationItem.extracted_seq == from_seq),
             )
-            if self._try(transaction):
+            if self._table.try_transact(transaction.writes):
                 return True
         raise ConflictError(_BUSY, retry_after=1)
 
@@ -251,7 +251,7 @@ class DynamoConversationStore:
             transaction.delete(user, keys.conversation(conversation_id))
             transaction.delete(user, keys.due_extraction(conversation_id))
             transaction.put(DeletionItem.of(user_id, head, at))
-            if self._try(transaction):
+            if self._table.try_transact(transaction.writes):
                 self._sweep.finish(user_id, conversation_id)
                 return True
         raise ConflictError(_BUSY, retry_after=1)
@@ -272,14 +272,6 @@ class DynamoConversationStore:
         ]
         found.sort(key=lambda row: row.at)
         return [(row.user_id, row.item_id) for row in found[:limit]]
-
-    def _try(self, transaction: Transaction) -> bool:
-        """Make the writes; False if another writer was first or at one of the rows."""
-        try:
-            self._table.transact(transaction.writes)
-        except ConflictError:
-            return False
-        return True
 
     def _head(self, user_id: str, conversation_id: str) -> ConversationItem | None:
         return self._table.get(ConversationItem, keys.thread(user_id, conversation_id), keys.META)

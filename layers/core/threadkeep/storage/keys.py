@@ -269,6 +269,11 @@ def idempotency(route: str, key: str) -> str:
     return f"I#{_part(route)}#{hashlib.sha256(key.encode()).hexdigest()}"
 
 
+def idempotency_part(route: str, key: str, number: int) -> str:
+    """Part of the body that a request was answered with."""
+    return f"{idempotency(route, key)}#{number:02d}"
+
+
 def due_extraction(conversation_id: str) -> str:
     """Row that tells when a conversation is due for extraction."""
     return f"DUE#{_part(conversation_id)}"

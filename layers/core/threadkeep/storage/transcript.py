@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import uuid
-from itertools import islice, pairwise
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from threadkeep.domain.conversations import Role, seq_of, title_of
+from threadkeep.domain.conversations import Role, require_places, seq_of, title_of
 from threadkeep.domain.limits import MAX_PAGE_BYTES
 from threadkeep.domain.retrieval import DocumentKind
 from threadkeep.errors import ConflictError, NotFoundError, ValidationError
 from threadkeep.ports import Page, Pending
 from threadkeep.storage import keys
-from threadkeep.storage.blobs import thread_body
+from threadkeep.storage.blobs import ThreadBodies
 from threadkeep.storage.conversation_items import (
     ConversationItem,
     ConversationRowItem,
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
     from threadkeep.storage.table import Table
     from threadkeep.storage.transactions import Write
     from threadkeep.storage.transcript_chunks import Placed
+
+_MOST_DIGITS = 12
 
 
 class Transcript:
@@ -56,13 +57,7 @@ class Transcript:
                 writing to the head.
             ValidationError: A round does not fit one transaction (``too_many_tool_calls``).
         """
-        for before, message in pairwise(messages):
-            if message.seq != before.seq + 1:
-                raise ValueError("messages must follow each other")
-        for message in messages:
-            place = (message.conversation_id, seq_of(message.id))
-            if place != (lease.conversation_id, message.seq):
-                raise ValueError("a message's id must name its place in the lease's conversation")
+        require_places(lease, messages)
         for chunk in chunks(messages, index=index):
             self._append(user_id, lease, chunk, at)
 
@@ -70,7 +65,7 @@ class Transcript:
         self, user_id: str, head: ConversationItem, page: PageRequest, *, after_seq: int
     ) -> Page[Message]:
         """Read messages of a conversation from after ``after_seq`` or the page's position."""
-        after = max(after_seq, _place_of(page.position)) if page.position else after_seq
+        after = max(after_seq, _place_of(page))
         end = int(head.next_seq) - 1
         if after >= end:
             return Page([])
@@ -123,7 +118,7 @@ class Transcript:
                     ConversationItem, keys.thread(user_id, lease.conversation_id), keys.META
                 )
                 if head is None or not head.holds(lease) or int(head.next_seq) != first:
-                    self._blobs.delete(user_id, list(bodies.values()))
+                    ThreadBodies(self._blobs, user_id).discard(*bodies.values())
                     raise ConflictError(
                         "The conversation was taken over.", code="lease_lost"
                     ) from None
@@ -132,21 +127,15 @@ class Transcript:
         raise ConflictError("Others keep changing this conversation.", retry_after=1)
 
     def _put_bodies(self, user_id: str, lease: Lease, chunk: Sequence[Placed]) -> dict[str, str]:
-        """Store the bodies that go apart; returns their keys by message id.
+        """Store the bodies that go apart; returns their keys by message id."""
+        bodies = ThreadBodies(self._blobs, user_id)
 
-        No two calls share a key: what fails later can be taken back without asking who else has it.
-        """
+        def put(message: Message) -> str:
+            return bodies.put(lease.conversation_id, lease.life, message.id, body_of(message))
+
         spilled = [placed.message for placed in chunk if placed.spilled]
-        keys_of = {
-            message.id: thread_body(
-                lease.conversation_id, lease.life, f"{message.id}-{uuid.uuid4().hex}"
-            )
-            for message in spilled
-        }
-        self._table.parallel(
-            lambda message: self._blobs.put(user_id, keys_of[message.id], body_of(message)), spilled
-        )
-        return keys_of
+        found = self._table.parallel(put, spilled)
+        return dict(zip((message.id for message in spilled), found, strict=True))
 
     def _with_bodies(self, user_id: str, rows: Sequence[MessageItem]) -> list[Message]:
         """Read the bodies that are apart.
@@ -215,8 +204,15 @@ def _writes(
     return transaction.writes
 
 
-def _place_of(position: Mapping[str, str]) -> int:
-    after = position.get("after", "")
-    if not (after.isascii() and after.isdigit() and len(after) <= 12):
-        raise ValidationError("It starts nowhere.", code="invalid_cursor")
+def _place_of(page: PageRequest) -> int:
+    """Return the place after which a page starts.
+
+    Raises:
+        ValidationError: The position is of no transcript (``invalid_cursor``).
+    """
+    if page.position is None:
+        return 0
+    after = page.position.get("after", "")
+    if not (after.isascii() and after.isdigit() and len(after) <= _MOST_DIGITS):
+        raise ValidationError("The cursor is not one of this listing.", code="invalid_cursor")
     return int(after)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from threadkeep.domain.conversations import Role, size_of
 from threadkeep.errors import ValidationError
+from threadkeep.storage.blobs import INLINE_BYTES
 from threadkeep.storage.transactions import MAX_ITEMS
 
 if TYPE_CHECKING:
@@ -14,11 +15,8 @@ if TYPE_CHECKING:
 
     from threadkeep.domain.conversations import Message
 
-INLINE_BYTES = 300_000
-"""A larger body does not go into a row: DynamoDB takes 400 KB with everything else in it."""
-
 CROWDED_BYTES = 16_000
-"""The same bound for messages of a tool round that would not fit one transaction otherwise."""
+"""The bound where a tool round would not fit one transaction otherwise."""
 
 _HEAD_WRITES = 2
 _CHUNK_BYTES = 3_500_000
