@@ -6,14 +6,20 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from functions.accounts import app as accounts_app
+from functions.chat import app as chat_app
+from functions.extraction import app as extraction_app
 from tests.fakes.agents import FakeAgentStore
+from tests.fakes.audit import FakeAuditLog
 from tests.fakes.clock import FakeClock
 from tests.fakes.conversations import FakeConversationStore
 from tests.fakes.extraction import FakeExtractionStore
+from tests.fakes.idempotency import FakeIdempotencyStore
 from tests.fakes.ids import SequentialIds
 from tests.fakes.memory import FakeMemoryStore
 from tests.fakes.queue import FakeExtractionQueue
 from tests.fakes.site_settings import FakeSettingsStore
+from tests.gateway import Gateway, Reply
 from threadkeep.bootstrap import Bootstrap
 from threadkeep.domain.agents import AgentConfig
 from threadkeep.domain.budget import ModelLimits
@@ -23,12 +29,15 @@ from threadkeep.domain.extraction import ExtractedEntity, ExtractedRelation, Ext
 from threadkeep.domain.models import Models
 from threadkeep.domain.retrieval import SearchAnswer
 from threadkeep.domain.turns import TurnAnswer, TurnRequest
+from threadkeep.errors import UnauthorizedError
 from threadkeep.ports import ChatAnswer, ChatRequest, PageRequest
 from threadkeep.services.chat import LEASE_SECONDS
 from threadkeep.services.extraction import LOST_AFTER
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    import pytest
 
     from tests.crashes import Crashes
     from threadkeep.domain.agents import MemoryConfig
@@ -182,6 +191,54 @@ def told(
     return read
 
 
+class NamedTokens:
+    """Takes ``Bearer {name}`` for a token of the user of that name."""
+
+    def claims(self, authorization: str | None) -> Mapping[str, Any]:
+        """Return the claims of a token."""
+        scheme, _, name = (authorization or "").partition(" ")
+        if scheme != "Bearer" or not name:
+            raise UnauthorizedError
+        return {"sub": name}
+
+
+class Http:
+    """The functions of chat and accounts behind the gateway, and signed-in users."""
+
+    def __init__(self) -> None:
+        self._gateway = Gateway(
+            (chat_app.api, chat_app.lambda_handler),
+            (accounts_app.api, accounts_app.lambda_handler),
+        )
+
+    def call(self, method: str, path: str, body: Any = None, **options: Any) -> Reply:
+        """Send a request as a user; the chat function reads the token itself."""
+        user = options.setdefault("user", ALICE)
+        token = {"Authorization": f"Bearer {user}"} if user else {}
+        options["headers"] = {**token, **options.get("headers", {})}
+        return self._gateway.call(method, path, body, **options)
+
+    def get(self, path: str, **options: Any) -> Reply:
+        """Send a GET."""
+        return self.call("GET", path, **options)
+
+    def post(self, path: str, body: Any = None, **options: Any) -> Reply:
+        """Send a POST."""
+        return self.call("POST", path, body, **options)
+
+    def put(self, path: str, body: Any = None, **options: Any) -> Reply:
+        """Send a PUT."""
+        return self.call("PUT", path, body, **options)
+
+    def patch(self, path: str, body: Any = None, **options: Any) -> Reply:
+        """Send a PATCH."""
+        return self.call("PATCH", path, body, **options)
+
+    def delete(self, path: str, **options: Any) -> Reply:
+        """Send a DELETE."""
+        return self.call("DELETE", path, **options)
+
+
 class World:
     """The product with fakes for everything outside of it.
 
@@ -202,6 +259,7 @@ class World:
         self.model = ScriptedModel()
         self.retrieval = ScriptedRetrieval()
         self.extractor = ScriptedExtractor()
+        self.audit = FakeAuditLog()
         self.models = Models(
             "offline",
             {
@@ -209,7 +267,7 @@ class World:
                 "openai:tiny": ModelLimits(window=1_200),
             },
         )
-        self.parts = {
+        self.parts: dict[str, Any] = {
             "clock": self.clock,
             "ids": self.ids,
             "memory_store": self.memory,
@@ -223,10 +281,19 @@ class World:
             "extractor": self.extractor,
             "token_counter": WordCounter(),
             "chat_models": self.models,
+            "idempotency_store": FakeIdempotencyStore(),
+            "audit_log": self.audit,
+            "token_verifier": NamedTokens(),
             **overrides,
         }
         self.product = Bootstrap(**self.parts)
         self.settings_store.put("memory_async_extraction_enabled", True)
+
+    def serve(self, patch: pytest.MonkeyPatch) -> Http:
+        """Put this product into the functions, for as long as a patch lasts."""
+        for app in (accounts_app, chat_app, extraction_app):
+            patch.setattr(app, "bootstrap", lambda: self.product)
+        return Http()
 
     def process(self, crashes: Crashes) -> Bootstrap:
         """Return the product as another process on the same data, which can be killed."""

@@ -1,4 +1,4 @@
-"""Agents, site settings and health over HTTP; and the check of the settings at deployment."""
+"""Agents, site settings and the API itself over HTTP; and the check of settings at deployment."""
 
 from functools import lru_cache
 from typing import Any
@@ -16,6 +16,7 @@ from threadkeep.domain.site_settings import (
 )
 from threadkeep.domain.types import Model
 from threadkeep.http import Answer, Api, Listing, ListQuery, Request, listed, rest_handler
+from threadkeep.openapi import published
 
 AGENT = "/agents/{agent_id}"
 SETTINGS = "/admin/site-settings"
@@ -121,6 +122,12 @@ def set_setting(request: Request[SettingValue]) -> Answer:
 def get_health(_: Request) -> Answer:
     """Tell that the service runs."""
     return Answer(Health())
+
+
+@api.get("/openapi.json", open_to_all=True)
+def get_openapi(_: Request) -> Answer:
+    """Describe this API in OpenAPI 3.1."""
+    return Answer(published())
 
 
 lambda_handler = rest_handler(api, lambda: bootstrap())  # noqa: PLW0108 (tests replace it)

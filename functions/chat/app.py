@@ -75,9 +75,11 @@ def list_messages(request: Request[None, ListQuery]) -> Answer:
 
 
 app = asgi_app(api, lambda: bootstrap())  # noqa: PLW0108 (tests replace it)
-_adapter = Mangum(app, lifespan="off")
 
 
 def lambda_handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Serve one event of API Gateway."""
-    return _adapter(event, context)
+    # Made anew each time: it belongs to the thread that made it. What is not named as text would
+    # be answered in base64.
+    text = ["application/json", "application/problem+json"]
+    return Mangum(app, lifespan="off", text_mime_types=text)(event, context)

@@ -8,6 +8,7 @@ from pydantic import Field
 from threadkeep.bootstrap import Bootstrap
 from threadkeep.domain.changes import HistoryEntry
 from threadkeep.domain.entities import Entity, EntityChanges, EntityDraft, EntityType
+from threadkeep.domain.extraction import Job
 from threadkeep.domain.graph import Deletions, EntityDetail, EntityIds
 from threadkeep.domain.relations import Relation, RelationChanges, RelationDraft, RelationType
 from threadkeep.domain.types import Id
@@ -159,6 +160,19 @@ def delete_relation(request: Request) -> Answer:
         request.user_id, request.path["relation_id"], request.origin, request.if_match
     )
     return Answer()
+
+
+@api.get("/memories/jobs", query=ListQuery, response=Listing[Job], admin_twin=True)
+def list_jobs(request: Request[None, ListQuery]) -> Answer:
+    """List extraction jobs, newest first."""
+    extraction = bootstrap().extraction
+    return listed(request, lambda page: extraction.jobs(request.user_id, page))
+
+
+@api.get("/memories/jobs/{job_id}", response=Job, admin_twin=True)
+def get_job(request: Request) -> Answer:
+    """Read what an extraction job stored, merged and rejected, and why."""
+    return Answer(bootstrap().extraction.job(request.user_id, request.path["job_id"]))
 
 
 # Looked up at each call, so that tests can put another product in its place.

@@ -81,12 +81,13 @@ def test_every_switch_must_be_on(world: World, switch: str) -> None:
     if switch == "site":
         off = SiteSettingsChanges(memory_async_extraction_enabled=False)
         world.product.site_settings.set(off)
-    config: dict[str, Any] = {
+    configs: dict[str, dict[str, Any]] = {
+        "site": {},
         "memory": {"enable_memory": False},
         "auto_extract": {"memory_config": {"auto_extract": False}},
-    }.get(switch, {})
+    }
     # when
-    world.say(world.agent(**config), "I like tea")
+    world.say(world.agent(**configs[switch]), "I like tea")
     world.settle()
     # then
     assert world.queue.sent == []

@@ -152,8 +152,8 @@ class Route:
 
     def matches(self, path: str) -> bool:
         """Tell whether a path as sent is one of this route's."""
-        pattern = re.sub(r"{\w+}", "[^/]+", re.escape(self.full_path).replace(r"\{", "{"))
-        return re.fullmatch(pattern.replace(r"\}", "}"), path.rstrip("/")) is not None
+        pattern = re.sub(r"\\{\w+\\}", "[^/]+", re.escape(self.full_path))
+        return re.fullmatch(pattern, path.rstrip("/")) is not None
 
 
 class Api:
