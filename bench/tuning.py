@@ -33,7 +33,7 @@ LEXICAL = [
 WEIGHTS = [
     FusionWeights(similarity=similarity, speaker=speaker, support=support)
     for similarity, speaker, support in combinations(
-        (0.2, 0.3, 0.4), (0.05, 0.1, 0.15), (0.15, 0.25, 0.35)
+        (0.2, 0.3, 0.4), (0.05, 0.1, 0.15), (0.2, 0.3, 0.4)
     )
 ]
 OBJECTIVE = ("recall_at_10", "mrr", "gold_in_1000_tokens")

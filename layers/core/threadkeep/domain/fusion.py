@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -33,11 +34,11 @@ class FusionWeights:
     lexical: float = 1.0
     similarity: float = 0.3
     speaker: float = 0.1
-    support: float = 0.25
+    support: float = 0.3
 
     def __post_init__(self) -> None:
-        if min(self.parts) < 0 or self.lexical + self.similarity <= 0:
-            raise ValueError(f"weights must not be negative, and one must count: {self}")
+        if not all(0 <= part < math.inf for part in self.parts) or self.total == 0:
+            raise ValueError(f"weights must be finite, none negative and not all zero: {self}")
 
     @property
     def parts(self) -> tuple[float, float, float, float]:

@@ -209,8 +209,8 @@ class LexicalIndex:
             mean_context = _mean([context for _, context in lengths])
             self._norms = {
                 ref: (
-                    1 / (1 - b + b * text / mean_text),
-                    weight / (1 - b + b * context / mean_context),
+                    1 / (1 - b + b * max(text, 1) / mean_text),
+                    weight / (1 - b + b * max(context, 1) / mean_context),
                 )
                 for ref, (text, context) in self._lengths.items()
             }
