@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any, cast
+
+from threadkeep.http.rest import wire_request
+from threadkeep.http.serving import serve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from threadkeep.http import Api
+    from threadkeep.http import Api, Parts
 
 BASE = "/api/v1"
 NO_ONE = ""
@@ -113,7 +115,7 @@ class Gateway:
         if claims is not None and groups is not None:
             claims["cognito:groups"] = groups
         sent = event(method, BASE + path, claims=claims, body=text, query=query, headers=headers)
-        answer = self._handler(BASE + path)(sent, None)
+        answer = self._answer(sent)
         content = answer.get("body") or ""
         received = {
             name.lower(): value if isinstance(value, str) else ",".join(value)
@@ -140,13 +142,33 @@ class Gateway:
         """Send a DELETE."""
         return self.call("DELETE", path, **options)
 
-    def _handler(self, path: str) -> Callable[[dict[str, Any], Any], Any]:
+    def _answer(self, sent: dict[str, Any]) -> dict[str, Any]:
         for api, handler in self._functions:
-            if any(route.matches(path) for route in api.routes):
-                return handler
-        return self._functions[0][1]
+            if any(route.matches(sent["path"]) for route in api.routes):
+                return cast("dict[str, Any]", handler(sent, None))
+        return cast("dict[str, Any]", self._functions[0][1](sent, None))
 
 
-def in_path(text: str) -> str:
-    """Return text as one percent-encoded path segment."""
-    return quote(text, safe="")
+class ManyAtOnce(Gateway):
+    """Takes many requests at the same time, as many instances of the functions do.
+
+    Powertools keeps the event of the one request that an instance has in a global; so this one
+    finds the route itself.
+
+    Args:
+        apis: Routes of each function.
+        parts: Builds the product.
+    """
+
+    def __init__(self, apis: Iterable[Api], parts: Callable[[], Parts]) -> None:
+        super().__init__()
+        self._routes = [route for api in apis for route in api.routes]
+        self._parts = parts
+
+    def _answer(self, sent: dict[str, Any]) -> dict[str, Any]:
+        method, path = sent["httpMethod"], sent["path"]
+        route = next(r for r in self._routes if r.method == method and r.matches(path))
+        names = zip(route.full_path.split("/"), path.split("/"), strict=True)
+        parameters = {name[1:-1]: value for name, value in names if name.startswith("{")}
+        answer = serve(route, wire_request(sent, parameters), self._parts)
+        return {"statusCode": answer.status, "headers": answer.headers, "body": answer.body}

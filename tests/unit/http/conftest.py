@@ -6,33 +6,16 @@ from dataclasses import dataclass, field
 import pytest
 from pydantic import Field
 
+from tests.fakes.audit import FakeAuditLog
 from tests.fakes.clock import FakeClock
 from tests.fakes.idempotency import FakeIdempotencyStore
 from tests.fakes.ids import SequentialIds
 from threadkeep.domain.entities import EntityType
 from threadkeep.domain.types import Id, Model, Name, Properties, Share, UtcTime
-from threadkeep.errors import ConflictError, UnavailableError
+from threadkeep.errors import ConflictError
 from threadkeep.http import Answer, Api, Listing, ListQuery, Request, listed
 from threadkeep.http.tokens import TokenVerifier
-from threadkeep.ports import AuditEntry, Page, PageRequest
-
-
-class FakeAuditLog:
-    """Keeps entries; fails when told to."""
-
-    def __init__(self) -> None:
-        self.kept: list[AuditEntry] = []
-        self.is_down = False
-
-    def record(self, entry: AuditEntry) -> None:
-        """Keep an entry."""
-        if self.is_down:
-            raise UnavailableError
-        self.kept.append(entry)
-
-    def entries(self, year: int, month: int, page: PageRequest) -> Page[AuditEntry]:
-        """Return all entries."""
-        return Page(self.kept)
+from threadkeep.ports import Page, PageRequest
 
 
 class Thing(Model):

@@ -58,7 +58,7 @@ def _resolver(api: Api, parts: Callable[[], Parts]) -> APIGatewayRestResolver:
         def answer(**path: str) -> Response[str]:
             event = app.current_event.raw_event
             try:
-                wire = _wire(event, path)
+                wire = wire_request(event, path)
             except BadRequestError as error:
                 return _response(failure(error, _request_id(event)))
             return _response(serve(route, wire, parts))
@@ -80,7 +80,16 @@ def _resolver(api: Api, parts: Callable[[], Parts]) -> APIGatewayRestResolver:
     return app
 
 
-def _wire(event: Event, path: Mapping[str, str]) -> WireRequest:
+def wire_request(event: Event, path: Mapping[str, str]) -> WireRequest:
+    """Read a proxy event.
+
+    Args:
+        event: The event of the REST API.
+        path: Path parameters as the router found them.
+
+    Raises:
+        BadRequestError: The body is not the base64 that it is said to be.
+    """
     lists = event.get("multiValueQueryStringParameters") or {}
     single = event.get("queryStringParameters") or {}
     headers = {str(k).lower(): str(v) for k, v in (event.get("headers") or {}).items()}
