@@ -289,6 +289,25 @@ class World:
         self.product = Bootstrap(**self.parts)
         self.settings_store.put("memory_async_extraction_enabled", True)
 
+    @classmethod
+    def real(cls) -> World:
+        """Return a world that reads, embeds and searches as the offline product does."""
+        from tests.fakes.vector_rows import FakeVectorRows
+        from threadkeep.llm.offline.embedder import WordVectorEmbedder
+        from threadkeep.llm.offline.extractor import RuleExtractor
+        from threadkeep.search.exact import ExactIndex
+
+        world = cls()
+        embedder = WordVectorEmbedder("offline:wordllama", 256)
+        del world.parts["retrieval"]
+        world.parts |= {
+            "extractor": RuleExtractor(),
+            "embedder": embedder,
+            "vector_index": ExactIndex(FakeVectorRows(), embedder.dimension, world.clock),
+        }
+        world.product = Bootstrap(**world.parts)
+        return world
+
     def serve(self, patch: pytest.MonkeyPatch) -> Http:
         """Put this product into the functions, for as long as a patch lasts."""
         for app in (accounts_app, chat_app, extraction_app):
