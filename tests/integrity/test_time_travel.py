@@ -62,13 +62,8 @@ class Script:
         for number in range(steps):
             # What is refused (a taken name, something deleted) changes nothing, and is a step too.
             with suppress(ThreadkeepError):
-                (
-                    self.create
-                    if number < 5
-                    else self.relate
-                    if number < 8
-                    else self.rng.choice(acts)
-                )()
+                act = self.create if number < 5 else self.rng.choice(acts)
+                act()
             self.photograph()
             self.world.clock.advance(hours=self.rng.randint(1, 48))
 
@@ -102,6 +97,8 @@ class Script:
 
     def relate(self) -> None:
         """State a relation, of now, of the past or with an end ahead."""
+        if len(self.entity_ids) < 2:
+            return
         source, target = self.rng.sample(self.entity_ids, 2)
         relation = self.world.relation(
             source,
@@ -114,6 +111,8 @@ class Script:
 
     def edit_relation(self) -> None:
         """Close, move, open again or describe a relation."""
+        if not self.relation_ids:
+            return
         changes = {**self.times(), "description": self.rng.choice(["R", "S"])}
         if self.rng.random() < 0.3:
             changes["valid_to"] = None
@@ -126,7 +125,7 @@ class Script:
 
     def delete_relation(self) -> None:
         """Delete a relation, now and then."""
-        if self.rng.random() < 0.3:
+        if self.relation_ids and self.rng.random() < 0.3:
             gone = self.rng.choice(sorted(self.relation_ids))
             self.world.product.relations.delete(USER, gone, HAND)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -13,7 +13,7 @@ from tests.memory_world import MemoryWorld
 from threadkeep.domain.names import name_key
 
 if TYPE_CHECKING:
-    from tests.gateway import Gateway, Reply
+    from tests.gateway import Gateway
 
 USERS = ("u1", "u10")
 """One's id is the start of the other's."""
@@ -233,7 +233,7 @@ class TwoUsers(RuleBasedStateMachine):
         items: list[dict[str, Any]] = []
         query = {"limit": "3"}
         while True:
-            page = cast("Reply", self.api.get(path, user=user, query=query)).body
+            page = self.api.get(path, user=user, query=query).body
             items += page["items"]
             if "next_cursor" not in page:
                 break

@@ -1,4 +1,4 @@
-"""Relations by hand: unique while current, closed instead of lost, single-valued where it must be."""
+"""Relations by hand: unique while current, closed instead of lost, single-valued by type."""
 
 from __future__ import annotations
 
@@ -212,7 +212,10 @@ def test_past_employer_closes_nothing(world: People) -> None:
     now = world.clock.now()
     current = world.relation(world.mia, world.acme, WORKS_AT)
     # when
-    past = {"valid_from": now - timedelta(days=900), "valid_to": now - timedelta(days=500)}
+    past: dict[str, Any] = {
+        "valid_from": now - timedelta(days=900),
+        "valid_to": now - timedelta(days=500),
+    }
     told = world.relation(world.mia, world.globex, WORKS_AT, **past)
     told_again = world.relation(world.mia, world.globex, WORKS_AT, **past)
     # then
@@ -226,7 +229,10 @@ def test_earlier_stretch_of_the_same_relation_is_one_of_its_own(world: People) -
     now = world.clock.now()
     current = world.relation(world.mia, world.acme, WORKS_AT, valid_from=now - timedelta(days=10))
     # when
-    past = {"valid_from": now - timedelta(days=900), "valid_to": now - timedelta(days=500)}
+    past: dict[str, Any] = {
+        "valid_from": now - timedelta(days=900),
+        "valid_to": now - timedelta(days=500),
+    }
     earlier = world.relation(world.mia, world.acme, WORKS_AT, **past)
     # then
     assert earlier.id != current.id
