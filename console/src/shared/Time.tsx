@@ -1,0 +1,11 @@
+import { relativeTime } from "./time";
+
+/** A moment, told from now; the exact one shows on hover. */
+export function Time({ at }: { at: string }) {
+  const time = new Date(at);
+  return (
+    <time dateTime={at} title={time.toLocaleString("en")}>
+      {relativeTime(time, new Date())}
+    </time>
+  );
+}
