@@ -2,7 +2,7 @@ import { useEffect, useState } from "react";
 import type { EntitySort } from "../api/memories";
 import { ENTITY_TYPES } from "../api/types";
 import { useDebounced } from "../shared/useDebounced";
-import { isEntityType, type View } from "./filters";
+import { isEntityType, type View } from "./view";
 
 const TYPING_PAUSE_MS = 250;
 const MAX_TEXT = 255;

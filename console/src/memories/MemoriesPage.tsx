@@ -6,7 +6,7 @@ import { Failure } from "../shared/Notice";
 import { EntityDrawer } from "./EntityDrawer";
 import { EntityTable } from "./EntityTable";
 import { Filters } from "./Filters";
-import { useView, type View } from "./filters";
+import { useView, type View } from "./view";
 
 /** The user's entities: search, filter, and one of them in a drawer. */
 export function MemoriesPage() {

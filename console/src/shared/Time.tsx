@@ -1,4 +1,4 @@
-import { relativeTime } from "./time";
+import { relativeTime } from "./relativeTime";
 
 /** A moment, told from now; the exact one shows on hover. */
 export function Time({ at }: { at: string }) {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { relativeTime } from "./time";
+import { relativeTime } from "./relativeTime";
 
 const NOW = new Date("2026-03-10T12:00:00Z");
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readView, writeView } from "./filters";
+import { readView, writeView } from "./view";
 
 test.each(["", "q=dark+roast", "q=a%26b&type=person&sort=name&entity=01JC%2F2"])(
   "a view survives the address ?%s",
