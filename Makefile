@@ -4,6 +4,7 @@ SHELL := /bin/sh
 .SHELLFLAGS := -eu -c
 
 STAGE ?= dev
+EVENT ?= events/accounts.json
 PYTHON := .venv/bin/python
 SAM := .local/tools/sam/bin/sam
 # Set-up is done once and again whenever what it is made from changes.
@@ -26,11 +27,12 @@ down: $(APP) ## stop what `make up` started; the data stays
 tokens: $(APP) ## fresh tokens of alice, bob and admin in .local/stack.json
 	@$(PYTHON) -m local tokens
 
-check: $(APP) ## format, lint, types, import rules, template, unit tests with coverage
+check: $(APP) $(CONSOLE) ## format, lint, types, import rules, template, unit tests with coverage
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m mypy
 	PYTHONPATH=layers/core:. .venv/bin/lint-imports --no-logo
+	npm --prefix console run --silent check
 	$(PYTHON) -m pytest -q -n 2 --cov --cov-report=term tests/unit tests/template
 
 test: $(APP) $(TOOLS) $(CONSOLE) ## every test, on a stack of its own
@@ -44,13 +46,12 @@ deploy: .local/tools/sam/.ready $(CONSOLE) ## build and deploy to AWS: make depl
 	PATH="$(CURDIR)/.local/tools/sam/bin:$$PATH" $(SAM) build --config-env $(STAGE)
 	$(SAM) deploy --config-env $(STAGE)
 
-sam-local: .local/tools/sam/.ready $(CONSOLE) ## serve the functions with `sam local start-api` (needs Docker)
-	@docker info >/dev/null 2>&1 || { echo "missing: Docker (sam local runs functions in containers; make run needs none)"; exit 1; }
-	PATH="$(CURDIR)/.local/tools/sam/bin:$$PATH" $(SAM) build --config-env local
-	$(SAM) local start-api --config-env local
+sam-local: $(APP) .local/tools/sam/.ready ## one function in a container, on the data of `make up`: EVENT=events/memories.json
+	@$(PYTHON) -m local sam-local $(EVENT)
 
 lock: $(APP) ## resolve the dependencies of pyproject.toml anew (needs uv)
 	$(PYTHON) local/lock.py
+	@local/setup.sh app
 
 .venv/.ready: requirements.lock
 	@local/setup.sh app

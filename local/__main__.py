@@ -1,9 +1,10 @@
-"""Command line of the local stack: ``python -m local run | up | down | tokens``."""
+"""Command line of the local stack: see COMMANDS."""
 
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from types import FrameType
 
 from local.config import ROOT, Config, LocalStackError
@@ -82,7 +83,14 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-COMMANDS = {"run": run, "up": up, "down": down, "tokens": tokens}
+def sam_local(config: Config) -> None:
+    """Run the function of an event in a container."""
+    from local.sam_local import invoke
+
+    invoke(config, Path(sys.argv[2] if len(sys.argv) > 2 else "EVENT"))
+
+
+COMMANDS = {"run": run, "up": up, "down": down, "tokens": tokens, "sam-local": sam_local}
 
 
 def main() -> int:

@@ -47,7 +47,7 @@ console)
     command -v npm >/dev/null || missing "Node 20 with npm (builds the console)"
     major=$(node --version | sed 's/^v\([0-9]*\).*/\1/')
     [ "$major" -ge 20 ] || missing "Node 20 or newer (found $(node --version))"
-    npm --prefix console ci --silent --no-audit --no-fund
+    npm --prefix console ci --no-audit --no-fund --loglevel=error >/dev/null
     npm --prefix console run --silent build
     ;;
 browser)

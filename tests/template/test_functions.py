@@ -130,7 +130,7 @@ def test_console_may_only_log(granted: dict[str, Grants]) -> None:
 def test_function_imports_with_its_layers_only(function: str, tmp_path: Path) -> None:
     # Given the folders that Lambda would put on the path, and nothing of this environment
     properties = read_source()["Resources"][function]["Properties"]
-    layers = [_layer_name(layer) for layer in properties["Layers"]]
+    layers = [_layer_name(layer) for layer in properties.get("Layers", [])]
     paths = [str(ROOT / properties["CodeUri"])]
     if "CoreLayer" in layers:
         paths.append(str(ROOT / "layers/core"))

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.template.translation import ROOT
+from tests.template.policies import grants
+from tests.template.translation import ROOT, Document
 
 LAYERS = sorted(path.parent.name for path in (ROOT / "layers").glob("*/requirements.txt"))
 
@@ -40,3 +41,15 @@ def test_no_package_is_in_two_layers() -> None:
 def test_locks_name_no_host() -> None:
     for path in [ROOT / "requirements.lock", *(ROOT / "local").glob("tools-*.txt")]:
         assert "://" not in path.read_text(), path.name
+
+
+def test_layer_keeps_every_service_that_a_role_allows(translated: Document) -> None:
+    # Given the services of which the layer keeps botocore's description
+    makefile = (ROOT / "layers/deps/Makefile").read_text()
+    kept = set(re.findall(r"^SERVICES := (.+)$", makefile, re.MULTILINE)[0].split())
+    # Then each service that a function may call is one of them
+    allowed = {
+        action.split(":")[0] for rights in grants(translated).values() for action, _ in rights
+    }
+    clients = {"bedrock-runtime" if name == "bedrock" else name for name in allowed - {"logs"}}
+    assert kept == clients
