@@ -92,7 +92,7 @@ class Script:
 
     def delete(self) -> None:
         """Delete an entity, now and then."""
-        if self.rng.random() < 0.3:
+        if self.rng.random() < 0.1:
             self.world.product.memories.delete(USER, self.rng.choice(self.entity_ids))
 
     def relate(self) -> None:
@@ -125,7 +125,7 @@ class Script:
 
     def delete_relation(self) -> None:
         """Delete a relation, now and then."""
-        if self.relation_ids and self.rng.random() < 0.3:
+        if self.relation_ids and self.rng.random() < 0.1:
             gone = self.rng.choice(sorted(self.relation_ids))
             self.world.product.relations.delete(USER, gone, HAND)
 
