@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from threadkeep.storage.blobs import S3Blobs
     from threadkeep.storage.table import Table
 
 
@@ -55,15 +56,18 @@ class Faults:
 
 @contextmanager
 def dying(
-    table: Table, *, at: int, answer_lost: bool = False, of: str | None = None
+    *stores: Table | S3Blobs, at: int, answer_lost: bool = False, of: str | None = None
 ) -> Iterator[Faults]:
-    """Let the worker that uses a table die at one of its requests."""
+    """Let the worker that uses a table, a bucket or both die at one of its requests."""
     faults = Faults(at, answer_lost, of)
-    events = table.client.meta.events
-    events.register_first("before-call.dynamodb", faults.before)
-    events.register_last("after-call.dynamodb", faults.after)
+    for store in stores:
+        events = store.client.meta.events
+        events.register_first("before-call", faults.before)
+        events.register_last("after-call", faults.after)
     try:
         yield faults
     finally:
-        events.unregister("before-call.dynamodb", faults.before)
-        events.unregister("after-call.dynamodb", faults.after)
+        for store in stores:
+            events = store.client.meta.events
+            events.unregister("before-call", faults.before)
+            events.unregister("after-call", faults.after)

@@ -162,56 +162,15 @@ def transcript(
     return found
 
 
-class KilledError(Exception):
-    """The worker died."""
-
-
-class Crash:
-    """Kills the worker at one of its calls of AWS.
-
-    Args:
-        at: Number of the call, from 1; None to count calls only.
-
-    Attributes:
-        calls: How many calls there were.
-    """
-
-    def __init__(self, at: int | None) -> None:
-        self.calls = 0
-        self._at = at
-
-    def __call__(self, **_: Any) -> None:
-        """Count a call, and die if it is the one."""
-        self.calls += 1
-        if self.calls == self._at:
-            raise KilledError
-
-
-def crashes(stores: Stores, *, at: int | None, after: bool = False, call: str = "*") -> Crash:
-    """Have the worker die at a call of the table or the bucket, from now on.
-
-    Args:
-        stores: Real stores.
-        at: Number of the call, from 1; None to count only.
-        after: Whether the call took effect and only its answer is lost.
-        call: Operation that counts; by default every one.
-    """
-    crash = Crash(at)
-    for service, client in clients(stores).items():
-        kind = "after-call" if after else "before-call"
-        client.meta.events.register(f"{kind}.{service}.{call}", crash)
-    return crash
-
-
-def clients(stores: Stores) -> dict[str, Any]:
-    """Return the botocore clients of real stores by service."""
+def services(stores: Stores) -> tuple[Table, S3Blobs]:
+    """Return what real stores are made of, to let a worker die at it."""
     assert stores.table is not None
     assert isinstance(stores.blobs, S3Blobs)
-    return {"dynamodb": stores.table.client, "s3": stores.blobs.client}
+    return stores.table, stores.blobs
 
 
 def stored_bodies(stores: Stores) -> list[str]:
     """Return the keys of all bodies of real stores."""
-    assert isinstance(stores.blobs, S3Blobs)
-    page = stores.blobs.client.list_objects_v2(Bucket=stores.blobs.bucket)
+    _, blobs = services(stores)
+    page = blobs.client.list_objects_v2(Bucket=blobs.bucket)
     return [entry["Key"] for entry in page.get("Contents", ())]

@@ -5,21 +5,21 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.contract.faults import WorkerDiedError, dying
 from tests.contract.stores import (
     KINDS,
     NOW,
     USER,
-    KilledError,
     Stores,
     acquire,
     conversation,
-    crashes,
     existing,
     later,
     message,
     open_stores,
     real_stores,
     say,
+    services,
     stored_bodies,
     transcript,
 )
@@ -304,17 +304,19 @@ def test_crash_between_transactions_leaves_a_valid_transcript(real: Stores, afte
         tool_round(1 + 41 * n, 40, content=f"{n}") for n in range(4)
     ]  # ids repeat in each round
     messages = [one for round_ in rounds for one in round_]
-    crash = crashes(real, at=2, after=after, call="TransactWriteItems")
 
     # When they are appended
-    with pytest.raises(KilledError):
+    with (
+        dying(*services(real), at=2, answer_lost=after, of="TransactWriteItems") as worker,
+        pytest.raises(WorkerDiedError),
+    ):
         real.conversations.append(USER, lease, messages, at=NOW)
 
     # Then what is there is whole rounds, and the writer can go on from there
     stored = transcript(real)
     assert stored == messages[: len(stored)]
     assert len(stored) % 41 == 0
-    assert crash.calls == 2
+    assert worker.made == 2
     assert len(stored) == (164 if after else 82)
     assert existing(real).next_seq == len(stored) + 1
 
@@ -323,13 +325,13 @@ def test_tool_round_that_crowds_a_transaction_is_stored_as_one(real: Stores) -> 
     # Given a call with 40 results of 200 KB: 8 MB, more than a transaction takes
     lease = acquire(real)
     round_ = tool_round(1, 40, "r" * 200_000)
-    calls = crashes(real, at=None, call="TransactWriteItems")
 
     # When the round is stored
-    real.conversations.append(USER, lease, round_, at=NOW)
+    with dying(*services(real), at=0, of="TransactWriteItems") as worker:
+        real.conversations.append(USER, lease, round_, at=NOW)
 
     # Then it took one transaction, and reads back whole
-    assert calls.calls == 1
+    assert worker.made == 1
     assert transcript(real) == round_
 
 
