@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from threadkeep.domain.extraction import Job, Plan
@@ -202,7 +203,7 @@ class DynamoExtractionStore:
 
         def read(row: JobItem) -> Job:
             text = bodies.text(Stored(row.body, row.body_key))
-            return Job.model_validate_json(text).model_copy(update={"life": row.life})
+            return Job.model_validate({**json.loads(text), "life": row.life})
 
         kept = [row for row in rows if (row.conversation_id, row.life) in living]
         return self._table.parallel(read, kept)
