@@ -30,9 +30,31 @@ class StatedDate:
         length = {"year": 4, "month": 7}.get(self.precision, 10)
         return self.day.isoformat()[:length]
 
-    def starts(self, zone: tzinfo) -> datetime:
-        """Return the first instant of it in a zone, in UTC."""
+    def label(self) -> str:
+        """Return it as text for a reader, with what its form does not tell."""
+        return f"week of {self.text()}" if self.precision == "week" else self.text()
+
+    def begins(self, zone: tzinfo, said_on: date) -> datetime | None:
+        """Return the first instant of it, in UTC, as the time from which something holds.
+
+        Args:
+            zone: The user's zone.
+            said_on: The day, in that zone, on which it was said.
+
+        Returns:
+            None if that day is within it: then the time of saying is the better one, for what was
+            said earlier that day may have held until then.
+        """
+        if self.day <= said_on < self._next():
+            return None
         return datetime.combine(self.day, time(), zone).astimezone(UTC)
+
+    def _next(self) -> date:
+        if self.precision == "year":
+            return date(self.day.year + 1, 1, 1)
+        if self.precision == "month":
+            return date(self.day.year + self.day.month // 12, self.day.month % 12 + 1, 1)
+        return self.day + timedelta(days=7 if self.precision == "week" else 1)
 
 
 def zone_of(name: str) -> tzinfo:

@@ -48,6 +48,7 @@ class EvidencedReading:
     def __init__(self, turns: Sequence[Turn], zone: tzinfo, known_names: Iterable[str]) -> None:
         self._turns = turns
         self._evidence = {turn.ref: turn.text for turn in turns if turn.role == Role.USER}
+        self._said_on = {turn.ref: turn.said_at.date() for turn in turns}
         self._zone = zone
         self._known_keys = {name_key(name) for name in known_names}
         self._self_name: str | None = None
@@ -141,7 +142,7 @@ class EvidencedReading:
                 description=redact(stated.description),
                 quote=quote,
                 message_id=message_id,
-                valid_from=date.starts(self._zone) if date else None,
+                valid_from=date.begins(self._zone, self._said_on[message_id]) if date else None,
                 ends=stated.ends,
                 replaces=stated.replaces,
                 note=_note(self._evidence[message_id], date),

@@ -13,12 +13,12 @@ OMITTED = "[…]"
 # Blocks that clients and frameworks put into user messages: memory, context, system text.
 _INJECTED = re.compile(
     r"<(?P<tag>(?:recalled|retrieved|relevant|user|long[_-]?term|system|agent)?[_-]?"
-    r"(?:memory|memories|context|instructions|reminder|documents?|system))\b[^>]*>"
+    r"(?:memory|memories|context|instructions|reminder|documents?|system))\b[^>]{0,200}>"
     r"[\s\S]*?(?:</(?P=tag)\s*>|\Z)"
     r"|^[ \t]*\[(?:recalled |relevant |retrieved |long-term )?"
     r"(?:memory|memories|context|system|notes?)\b[^\]\n]*\].*$"
-    r"|^[ \t#*]*(?:relevant|recalled|retrieved|long-term|user)?[ \t]*"
-    r"(?:memory|memories|context|facts)(?: about (?:the )?user)?[ \t*]*:[ \t*]*\n"
+    r"|^[ \t#*]{0,8}(?:relevant|recalled|retrieved|long-term|user)?[ \t]{0,8}"
+    r"(?:memory|memories|context|facts)(?: about (?:the )?user)?[ \t*]{0,8}:[ \t*]{0,8}\n"
     r"(?:[ \t]*(?:[-*•]|\d+[.)]) .*(?:\n|\Z))+",
     re.IGNORECASE | re.MULTILINE,
 )

@@ -1,0 +1,129 @@
+"""Plain statements in Chinese, by patterns; names stay byte for byte as they are written."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from threadkeep.domain.entities import EntityType as T
+from threadkeep.domain.extraction import SELF_REF
+from threadkeep.domain.redaction import MARK
+from threadkeep.domain.relations import RelationType as R
+from threadkeep.llm.offline.times import find_date
+
+if TYPE_CHECKING:
+    from threadkeep.llm.offline.notebook import Notebook
+
+_SENTENCE = re.compile(r"[^。！？!?；;\n]+[。！？!?；;]?")
+_CLAUSE = re.compile(r"[，,、](?=我|在|也|但|住|喜欢|来自)|[，,]|但是|而且|并且|不过|然后")
+_NOT_ASSERTED = re.compile(
+    r"[吗呢吧么]\s*[？?]?$|[？?]\s*$|如果|假如|要是|也许|可能|或许|大概|应该|什么|怎么|哪|谁|是不是|能不能"
+    r"|可不可以|会不会|有没有|想象|假设|翻译"
+)
+_QUOTED = re.compile(r"[“「『\"][^”」』\"]*[”」』\"]")
+_DEGREE = (
+    "(?:很|非常|特别|最|真的|超级|比较|挺|也|还|都|一直|现在|目前|正在|已经|刚|刚刚"
+    "|昨天|今天|去年|今年|上周|上个月)*"
+)
+_I = r"(?:我|本人)"
+_OBJ = r"(?P<obj>[^，。！？,!?；;\s]{1,30}?)"
+_END = r"(?:了|的|啊|呀|哦|哈)*$"
+
+
+@dataclass(frozen=True)
+class _Pattern:
+    """What a clause says, and how it is stored; without a relation it tells the user's name."""
+
+    pattern: re.Pattern[str]
+    relation: R | None
+    target: T
+    importance: float
+    name: str = "{obj}"
+    says: str = ""
+    ends: bool = False
+
+
+def _row(
+    pattern: str,
+    relation: R | None,
+    target: T,
+    importance: float,
+    *,
+    name: str = "{obj}",
+    says: str = "",
+    ends: bool = False,
+) -> _Pattern:
+    whole = rf"^{_DEGREE}(?:{_I}{_DEGREE})?{pattern}{_END}"
+    return _Pattern(re.compile(whole), relation, target, importance, name, says, ends)
+
+
+_ROLE = (
+    "(?P<role>老板|上司|经理|同事|朋友|妹妹|姐姐|哥哥|弟弟|妈妈|爸爸|妻子|丈夫|老婆|老公"
+    "|女儿|儿子|老师)"
+)
+_PATTERNS = (
+    _row(rf"(?:的名字)?(?:叫做?|名叫|的名字是|姓名是){_OBJ}", None, T.PERSON, 0.9),
+    _row(rf"的?{_ROLE}(?:叫|名叫|是){_OBJ}", R.KNOWS, T.PERSON, 0.7),
+    _row(rf"(?:不再|已经不)在{_OBJ}(?:工作|上班)", R.WORKS_AT, T.ORGANIZATION, 0.8, ends=True),
+    _row(rf"从{_OBJ}(?:离职|辞职)", R.WORKS_AT, T.ORGANIZATION, 0.8, ends=True),
+    _row(
+        rf"在{_OBJ}(?:工作|上班|任职|做(?P<says>[^，。]{{1,12}}))", R.WORKS_AT, T.ORGANIZATION, 0.85
+    ),
+    _row(rf"(?:住在|居住在|生活在){_OBJ}", R.LOCATED_IN, T.LOCATION, 0.8),
+    _row(rf"(?:搬到|搬去|搬家到){_OBJ}", R.LOCATED_IN, T.LOCATION, 0.8),
+    _row(rf"(?:来自|是从){_OBJ}(?:来)?", R.RELATED_TO, T.FACT, 0.7, name="来自{obj}"),
+    _row(rf"对{_OBJ}(?:严重)?过敏", R.RELATED_TO, T.FACT, 0.95, name="对{obj}过敏"),
+    _row(rf"(?:不再|已经不)(?:用|使用){_OBJ}", R.USES, T.CONCEPT, 0.6, ends=True),
+    _row(rf"(?:不再|已经不)喜欢{_OBJ}", R.PREFERS, T.PREFERENCE, 0.65, ends=True),
+    _row(rf"(?:讨厌|不喜欢|不爱){_OBJ}", R.RELATED_TO, T.PREFERENCE, 0.7, name="不喜欢{obj}"),
+    _row(rf"(?:喜欢|热爱|爱|偏爱|更喜欢)(?:喝|吃)?{_OBJ}", R.PREFERS, T.PREFERENCE, 0.65),
+    _row(rf"(?:在学|学习|在学习){_OBJ}", R.RELATED_TO, T.SKILL, 0.6, says="在学"),
+    _row(rf"会(?:说|讲){_OBJ}", R.KNOWS, T.SKILL, 0.6),
+    _row(rf"(?:用|使用){_OBJ}(?:[做来写记管][^，。]*)?", R.USES, T.CONCEPT, 0.6),
+    _row(rf"的(?:目标|梦想)是{_OBJ}", R.HAS_GOAL, T.GOAL, 0.7),
+)
+
+
+def read_chinese(text: str, notebook: Notebook) -> None:
+    """Read the statements of a Chinese turn.
+
+    Args:
+        text: The user's own words, without secrets.
+        notebook: Where statements go.
+    """
+    for sentence in _SENTENCE.findall(_QUOTED.sub("。", text)):
+        if _NOT_ASSERTED.search(sentence.strip()):
+            continue
+        notebook.quote = sentence.strip()
+        about_self = False
+        for clause in _CLAUSE.split(sentence.rstrip("。！!；;")):
+            about_self = about_self or clause.strip().startswith("我")
+            if about_self:
+                _read_clause(clause.strip(), notebook)
+
+
+def _read_clause(clause: str, notebook: Notebook) -> None:
+    found = find_date(clause, notebook.said_on)
+    date = found.date if found else None
+    text = clause.replace(date.phrase, "") if date else clause
+    for row in _PATTERNS:
+        match = row.pattern.match(text)
+        if match is None:
+            continue
+        name = match["obj"]
+        if MARK in name:
+            return
+        if row.relation is None:
+            notebook.self_name = name
+            return
+        role = match.groupdict().get("role") or match.groupdict().get("says") or row.says
+        properties = {"relationship": role} if row.target is T.PERSON else None
+        for one in re.split("和|、|以及", name) if row.target is T.PREFERENCE else [name]:
+            ref = notebook.entity(
+                row.name.format(obj=one), row.target, row.importance, properties=properties
+            )
+            notebook.relation(
+                SELF_REF, row.relation, ref, description=role, date=date, ends=row.ends
+            )
+        return
