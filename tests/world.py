@@ -33,6 +33,7 @@ from threadkeep.errors import UnauthorizedError
 from threadkeep.ports import ChatAnswer, ChatRequest, PageRequest
 from threadkeep.services.chat import LEASE_SECONDS
 from threadkeep.services.extraction import LOST_AFTER
+from threadkeep.services.extraction_worker import RUN_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -360,7 +361,8 @@ class World:
     def settle(self) -> None:
         """Let time pass and deliver until nothing waits, sweeping up what the queue lost."""
         for _ in range(50):
-            self.clock.advance(seconds=max(LEASE_SECONDS, LOST_AFTER.total_seconds()) + 1)
+            longest = max(LEASE_SECONDS, RUN_SECONDS) + LOST_AFTER.total_seconds()
+            self.clock.advance(seconds=longest + 1)
             self.product.extraction.sweep()
             waiting, self.queue.sent = self.queue.sent, []
             if not waiting:

@@ -186,6 +186,28 @@ def test_sweep_queues_what_was_lost_and_not_what_is_on_its_way(world: World) -> 
     assert world.product.extraction.sweep() == 1
 
 
+def test_row_that_is_worked_on_is_left_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    # given a second delivery and a sweep while the extractor reads
+    world.say(world.agent(), "I like tea")
+    ((message, _),) = world.queue.sent
+    world.clock.advance(hours=1)
+    extract = world.extractor.extract
+
+    def meanwhile(*args: Any, **options: Any) -> Any:
+        world.clock.advance(seconds=200)
+        assert world.product.extraction.sweep() == 0
+        if len(world.extractor.calls) < 3:
+            world.deliver(message)
+        return extract(*args, **options)
+
+    monkeypatch.setattr(world.extractor, "extract", meanwhile)
+    # when
+    world.deliver(message)
+    # then
+    assert len(world.extractor.calls) == 1
+    assert world.relations() == [("You", "prefers", "tea")]
+
+
 # Running
 
 
@@ -345,6 +367,7 @@ def test_redelivery_after_a_deletion_by_hand_brings_nothing_back(
     tea = world.memory.find_by_name(ALICE, PREF, "tea")
     assert tea is not None
     world.product.memories.delete(ALICE, tea, None)
+    world.clock.advance(hours=1)
     world.deliver(message)
     # then
     assert world.entities() == {"You": "person"}

@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from threadkeep.services.learning import Learning
     from threadkeep.services.site_settings import SiteSettings
 
+RUN_SECONDS = 300
+"""A row that is being worked on is due again after so long, no less than the function's timeout:
+until then neither the sweep nor a second delivery asks a model for the same turns."""
+
 MAX_ATTEMPTS = 3
 RETRY_SECONDS = 10
 THROTTLED_SECONDS = 60
@@ -77,9 +81,10 @@ class ExtractionWorker:
         """Handle one queue message.
 
         A message is dropped when its row has gone or a later turn has replaced it, and sent again
-        when it comes too early. Then the turns after the watermark are learned from, stretch by
-        stretch: the plan of a stretch is stored first, then applied fact by fact, then the
-        watermark moves. Whatever breaks off in between is taken up by the next delivery.
+        when it comes too early, or while another worker has the row. Then the turns after the
+        watermark are learned from, stretch by stretch: the plan of a stretch is stored first, then
+        applied fact by fact, then the watermark moves. Whatever breaks off in between is taken up
+        by the next delivery.
 
         Args:
             message: The row as it was when the message was sent.
@@ -93,6 +98,8 @@ class ExtractionWorker:
         delay = self._scheduling.delay_of(row)
         if delay > 0:
             self._queue.send(row, delay_seconds=delay)
+            return
+        if not self._scheduling.put_off(row, self._clock.now() + timedelta(seconds=RUN_SECONDS)):
             return
         try:
             if not self._learn(row):
