@@ -59,7 +59,7 @@ class Corpus:
     facts: tuple[Document, ...]
     texts: Mapping[str, str]
     queries: tuple[tuple[float, ...], ...]
-    plain: NDArray[np.float64]
+    plain: NDArray[np.float32]
 
 
 def corpus(sample: Sample, embedder: Embedder) -> Corpus:
@@ -80,7 +80,7 @@ def corpus(sample: Sample, embedder: Embedder) -> Corpus:
         tuple(documents[len(turns) :]),
         texts,
         tuple(embedder.embed([q.text for q in sample.questions], purpose="query")),
-        np.asarray(embedder.embed(list(texts.values()), purpose="document"), np.float64),
+        np.asarray(embedder.embed(list(texts.values()), purpose="document"), np.float32),
     )
 
 

@@ -164,5 +164,5 @@ def _lexical(documents: Sequence[Document], questions: Sequence[str], parameters
 def _similarity(documents: Sequence[Document], queries: Sequence[Sequence[float]]) -> Matrix:
     if not documents:
         return np.zeros((len(queries), 0))
-    vectors = np.array([d.vector for d in documents], np.float16).astype(np.float64)
+    vectors = np.array([d.vector for d in documents], np.float16).astype(np.float32)
     return np.array([similarities(vectors, query) for query in queries])

@@ -10,7 +10,7 @@ from threadkeep.domain.lexical import LexicalIndex
 from threadkeep.search.stemming import english_stem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     import numpy.typing as npt
@@ -28,8 +28,8 @@ BYTES_PER_TEXT_BYTE = 8
 class Block:
     """Rows of one kind; a removed row's place is taken by the last one.
 
-    Vectors are held as float64 of what float16 kept: a document scores the same before and after
-    it was stored, and `scoring.similarities` is exact.
+    Vectors are held as float32 of what float16 kept, so that a document scores the same before and
+    after it was stored.
 
     Args:
         dimension: Length of the vectors.
@@ -40,9 +40,11 @@ class Block:
         self.lexical = LexicalIndex(english_stem)
         self._places: dict[str, int] = {}
         self._text_bytes = 0
-        self._vectors = np.zeros((FIRST_ROWS, dimension), np.float64)
+        self._vectors = np.zeros((FIRST_ROWS, dimension), np.float32)
         self._times = np.zeros((FIRST_ROWS, 3), np.float64)
         self._undated = np.zeros(FIRST_ROWS, np.bool_)
+        self._speakers = np.zeros(FIRST_ROWS, np.int32)
+        self._speaker_codes: dict[str, int] = {}
 
     def __len__(self) -> int:
         return len(self.documents)
@@ -53,7 +55,7 @@ class Block:
         return self._vectors.nbytes + self._times.nbytes + BYTES_PER_TEXT_BYTE * self._text_bytes
 
     @property
-    def vectors(self) -> Floats:
+    def vectors(self) -> npt.NDArray[np.float32]:
         """Unit vectors, a row each; zeros where there is none."""
         return self._vectors[: len(self)]
 
@@ -101,6 +103,8 @@ class Block:
         self.lexical.put(document.ref, document.text, document.context)
         self._vectors[place] = 0 if vector is None else vector
         self._undated[place] = document.time_precision == "year"
+        codes = self._speaker_codes
+        self._speakers[place] = codes.setdefault(document.speaker, len(codes))
         self._times[place] = (
             document.created_at.timestamp(),
             document.touched_at.timestamp(),
@@ -119,17 +123,21 @@ class Block:
             end = len(self.documents)
             self.documents[place] = last
             self._places[last.ref] = place
-            for column in (self._vectors, self._times, self._undated):
+            for column in (self._vectors, self._times, self._undated, self._speakers):
                 column[place] = column[end]
 
-    def spread(self, scores: Iterable[tuple[str, float]]) -> Floats:
+    def spread(self, scores: Mapping[str, float]) -> Floats:
         """Return a score for every row from scores by ref; those not named get 0."""
         column = np.zeros(len(self), np.float64)
-        for ref, score in scores:
-            place = self._places.get(ref)
-            if place is not None:
-                column[place] = score
+        places = self._places
+        known = [ref for ref in scores if ref in places]
+        column[[places[ref] for ref in known]] = [scores[ref] for ref in known]
         return column
+
+    def spoken_by(self, meant: Callable[[str], bool]) -> Mask:
+        """Return which rows were said by a speaker that is meant."""
+        codes = [code for speaker, code in self._speaker_codes.items() if meant(speaker)]
+        return np.isin(self._speakers[: len(self)], codes)
 
     def refs(self, places: Sequence[int]) -> list[str]:
         """Return the refs of rows."""
@@ -141,6 +149,7 @@ class Block:
             self._vectors = _grown(self._vectors, room)
             self._times = _grown(self._times, room)
             self._undated = _grown(self._undated, room)
+            self._speakers = _grown(self._speakers, room)
 
 
 def _grown[A: npt.NDArray[np.generic]](array: A, rows: int) -> A:

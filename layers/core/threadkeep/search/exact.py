@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from threadkeep.domain.fusion import FusionWeights, speaks_of, spoken_about
+from threadkeep.domain.fusion import FusionWeights
 from threadkeep.domain.ranking import NEUTRAL_RECENCY
 from threadkeep.domain.retrieval import DocumentKind, Mode
 from threadkeep.ports import Candidate, Candidates, VectorRow
 from threadkeep.search.block import Block
-from threadkeep.search.scoring import best_rows, recencies, similarities
+from threadkeep.search.relevance import Relevance
+from threadkeep.search.scoring import best_rows, combined_scores, recencies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from threadkeep.domain.retrieval import Document, SearchQuery
     from threadkeep.ports import Clock, VectorRows
-    from threadkeep.search.block import Floats, Mask
+    from threadkeep.search.block import Mask
 
 NAME = "exact"
 OVERLAP = timedelta(seconds=60)
@@ -138,71 +139,34 @@ class ExactIndex:
         block = memory.blocks[kind]
         if not len(block):
             return []
-        relevance = self._relevance(memory, query.query, mode, vector, kind)
+        relevance = Relevance(memory.blocks, query.query, mode, vector, self._weights)
+        fast = relevance.fast(kind)
         age = recencies(block.touched, now.timestamp(), query.half_life_days)
         age[block.undated] = NEUTRAL_RECENCY
         weight = query.recency_weight
-        scores = (1 - weight) * relevance + weight * age
         allowed = _allowed(block, query, now)
         if mode is Mode.LEXICAL:
-            allowed &= relevance > 0
+            allowed &= fast > 0
+        rows, scores = best_rows(
+            combined_scores(fast, age, weight),
+            relevance.error,
+            lambda rows: combined_scores(relevance.exact(kind, rows), age[rows], weight),
+            block.documents,
+            count,
+            allowed,
+        )
+        similarity = relevance.exact(kind, rows)
         return [
             Candidate(
                 kind=kind,
-                ref=block.documents[place].ref,
-                revision=block.documents[place].revision,
+                ref=block.documents[row].ref,
+                revision=block.documents[row].revision,
                 score=float(scores[place]),
-                similarity=float(relevance[place]),
-                recency=float(age[place]),
+                similarity=float(similarity[place]),
+                recency=float(age[row]),
             )
-            for place in best_rows(scores, block.documents, count, allowed)
+            for place, row in enumerate(rows.tolist())
         ]
-
-    def _relevance(
-        self,
-        memory: _Memory,
-        text: str,
-        mode: Mode,
-        vector: Sequence[float],
-        kind: DocumentKind,
-    ) -> Floats:
-        """Return the relevance of every row of a kind, in 0–1."""
-        block = memory.blocks[kind]
-        if mode is Mode.SEMANTIC:
-            return similarities(block.vectors, vector)
-        lexical = block.spread(block.lexical.scores(text).items())
-        if mode is Mode.LEXICAL:
-            return lexical
-        weights = self._weights
-        parts = (
-            lexical,
-            similarities(block.vectors, vector),
-            _speakers(block, text),
-            self._support(memory, text, mode, vector, kind),
-        )
-        total: Floats = sum(
-            (weight * part for weight, part in zip(weights.parts, parts, strict=True)),
-            np.zeros(len(block)),
-        )
-        return total / weights.total
-
-    def _support(
-        self,
-        memory: _Memory,
-        text: str,
-        mode: Mode,
-        vector: Sequence[float],
-        kind: DocumentKind,
-    ) -> Floats:
-        """Return for every turn the relevance of the best entity that was learned from it."""
-        block, entities = memory.blocks[kind], memory.blocks[DocumentKind.ENTITY]
-        best: dict[str, float] = {}
-        if kind is DocumentKind.EPISODE and len(entities):
-            relevance = self._relevance(memory, text, mode, vector, DocumentKind.ENTITY)
-            for document, score in zip(entities.documents, relevance.tolist(), strict=True):
-                for turn in document.turns:
-                    best[turn] = max(score, best.get(turn, 0.0))
-        return block.spread(best.items())
 
     def _up_to_date(self, user_id: str) -> tuple[_Memory, int]:
         """Return a user's documents as stored by now, and the requests that took."""
@@ -271,10 +235,3 @@ def _allowed(block: Block, query: SearchQuery, now: datetime) -> Mask:
         wanted = frozenset(query.entity_types)
         allowed &= np.array([d.entity_type in wanted for d in block.documents], np.bool_)
     return allowed
-
-
-def _speakers(block: Block, text: str) -> Floats:
-    mentioned = spoken_about(text)
-    speakers = {document.speaker for document in block.documents}
-    meant = {speaker for speaker in speakers if speaker and speaks_of(mentioned, speaker)}
-    return np.array([float(d.speaker in meant) for d in block.documents])
