@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from botocore.awsrequest import AWSResponse, HeadersDict
+from botocore.awsrequest import AWSResponse
+from botocore.compat import HTTPHeaders
 from botocore.exceptions import ReadTimeoutError
 from botocore.httpsession import URLLib3Session
 
@@ -64,7 +65,7 @@ def refused(table: Table, code: str, **more: Any) -> Iterator[list[str]]:
     def answer(request: Any, event_name: str, **_: Any) -> AWSResponse:
         asked.append(event_name.rpartition(".")[2])
         body = json.dumps({"__type": f"com.amazonaws.dynamodb#{code}", "message": "no", **more})
-        return AWSResponse(request.url, 400, HeadersDict(), _Raw(body.encode()))
+        return AWSResponse(request.url, 400, HTTPHeaders(), _Raw(body.encode()))
 
     with hooked(table, "before-send.dynamodb", answer):
         yield asked

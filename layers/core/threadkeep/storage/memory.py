@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import batched
 from typing import TYPE_CHECKING
 
+from threadkeep.domain.changes import DeleteRelation
 from threadkeep.ports import Page
 from threadkeep.storage import keys
 from threadkeep.storage.failures import TransactionCancelledError
@@ -69,13 +70,16 @@ class DynamoMemoryStore(RelationReads):
         return Page([row.to_domain() for row in taken], next_position, total)
 
     def commit(self, user_id: str, commit: Commit) -> None:
-        """Apply all changes in one transaction, then sweep what was deleted.
+        """Apply all changes in one transaction, then sweep what did not fit it of what was deleted.
 
         Raises:
             ConflictError: A condition did not hold.
             PayloadTooLargeError: The changes take more than one transaction holds.
         """
-        collected = CommitWrites(user_id, commit)
+        deleted = [c.relation for c in commit.changes if isinstance(c, DeleteRelation)]
+        found = {item.id: self._deletions.belongings(user_id, item) for item in deleted}
+        fitting = {item_id: rows for item_id, rows in found.items() if rows is not None}
+        collected = CommitWrites(user_id, commit, fitting)
         self._table.transact(collected.transaction.writes)
         for tombstone in collected.tombstones:
             self._deletions.sweep(user_id, tombstone)

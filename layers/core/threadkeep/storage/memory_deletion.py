@@ -33,7 +33,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from threadkeep.domain.entities import Entity
+    from threadkeep.domain.relations import Relation
     from threadkeep.storage.table import Key, Table
+
+_MOST_BELONGINGS = 9
+"""Rows that go with a relation at once, so that ``MAX_CHANGES`` of them fit one transaction."""
 
 _ROWS_AT_ONCE = 100
 """Rows of an entity that are swept before more are read: bounds memory and what a crash repeats."""
@@ -68,6 +72,23 @@ class Deletions:
         transaction.put(PendingItem.of(user_id, mark))
         self._table.transact(transaction.writes)
         return tombstone
+
+    def belongings(self, user_id: str, relation: Relation) -> list[Key] | None:
+        """Return the keys of a relation's history, sources and pointers to them.
+
+        They are all there is for as long as the relation is as given.
+
+        Returns:
+            None if they are too many to go with the relation in one transaction.
+        """
+        if relation.version + 2 * relation.sources_count > _MOST_BELONGINGS:
+            return None
+        found = self._relation_sources(user_id, relation.id) if relation.sources_count else []
+        return [
+            *_versions(user_id, relation.id, relation.version),
+            *_pointers(user_id, found),
+            *((source.pk, source.sk) for source in found),
+        ]
 
     def finish(self, user_id: str, item_id: str) -> None:
         """Sweep what is left of an item; does nothing if it is not being deleted."""
@@ -154,12 +175,7 @@ class Deletions:
 
     def _remove_sources(self, user_id: str, sources: Sequence[SourceItem]) -> None:
         """Remove sources and, before them, the pointers that conversations keep to them."""
-        pointers = [
-            (keys.thread(user_id, conversation), keys.evidence_pointer(s.item_id, s.source_id))
-            for s in sources
-            if (conversation := conversation_of(s.source_id))
-        ]
-        self._table.batch_write(deletes=pointers)
+        self._table.batch_write(deletes=_pointers(user_id, sources))
         self._table.batch_write(deletes=[(source.pk, source.sk) for source in sources])
 
     def _remove_tombstone(self, tombstone: TombstoneItem) -> None:
@@ -167,6 +183,15 @@ class Deletions:
             self._table.delete(tombstone.pk, tombstone.sk, condition=Item.kind == TombstoneItem)
         except ConflictError:
             return  # another worker was faster
+
+
+def _pointers(user_id: str, sources: Sequence[SourceItem]) -> list[Key]:
+    """Return the keys of the pointers that conversations keep to sources."""
+    return [
+        (keys.thread(user_id, conversation), keys.evidence_pointer(s.item_id, s.source_id))
+        for s in sources
+        if (conversation := conversation_of(s.source_id))
+    ]
 
 
 def _versions(user_id: str, item_id: str, newest: int) -> Iterator[Key]:

@@ -34,11 +34,12 @@ from threadkeep.storage.memory_items import (
 from threadkeep.storage.transactions import Transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pynamodb.expressions.condition import Condition
 
     from threadkeep.domain.changes import Change, Commit, Step, Support
+    from threadkeep.storage.table import Key
 
     type Saved = CreateEntity | UpdateEntity | CreateRelation | UpdateRelation
 
@@ -59,18 +60,23 @@ class CommitWrites:
     Args:
         user_id: Owner.
         commit: The changes.
+        belongings: What else goes with each relation that is deleted, by its id; one that has more
+            than goes with it at once is missing, and leaves a tombstone.
 
     Attributes:
         transaction: The writes.
         tombstones: What stands in the place of deleted relations afterwards, to be swept.
     """
 
-    def __init__(self, user_id: str, commit: Commit) -> None:
+    def __init__(
+        self, user_id: str, commit: Commit, belongings: Mapping[str, Sequence[Key]]
+    ) -> None:
         self.transaction = Transaction()
         self.tombstones: list[TombstoneItem] = []
         self._user_id = user_id
         self._partition = keys.user(user_id)
         self._commit = commit
+        self._belongings = belongings
         for change in commit.changes:
             self._add(change)
         # Last, since the ends that this commit itself writes need no check.
@@ -133,12 +139,23 @@ class CommitWrites:
             self.transaction.delete(half.pk, half.sk, HalfItem.item_id == relation.id)
 
     def _delete_relation(self, relation: Relation) -> None:
-        tombstone = TombstoneItem.of(self._user_id, relation, self._commit.at)
-        self.tombstones.append(tombstone)
-        self.transaction.put(tombstone, unchanged(relation))
         self._remove_halves(relation)
         for sk in guards(relation):
             self.transaction.delete(self._partition, sk, GuardItem.item_id == relation.id)
+        if relation.id in self._belongings:
+            sk = keys.relation(relation.id)
+            self.transaction.delete(self._partition, sk, unchanged(relation))
+            for key in self._belongings[relation.id]:
+                self.transaction.delete(*key)
+            return
+        tombstone = TombstoneItem.of(self._user_id, relation, self._commit.at)
+        self.tombstones.append(tombstone)
+        self.transaction.put(tombstone, unchanged(relation))
+        # Nothing of a relation is in the index: the mark has a dead worker's sweep taken up there.
+        mark = Pending(
+            DocumentKind.ENTITY, relation.id, relation.revision + 1, True, self._commit.at
+        )
+        self.transaction.put(PendingItem.of(self._user_id, mark))
 
     def _move_guards(self, item: Entity | Relation, before: Entity | Relation | None) -> None:
         held = set(guards(before)) if before is not None else set()

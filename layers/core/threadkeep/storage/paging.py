@@ -29,8 +29,13 @@ def start_of(page: PageRequest, prefixes: Mapping[str, str]) -> dict[str, str] |
     if position.keys() != prefixes.keys() or not all(
         value.startswith(prefixes[name]) and _is_text(value) for name, value in position.items()
     ):
-        raise ValidationError("The cursor is not one of this listing.", code="invalid_cursor")
+        raise invalid_cursor()
     return position
+
+
+def invalid_cursor() -> ValidationError:
+    """Make the error for a position that is of no page of a listing."""
+    return ValidationError("The cursor is not one of this listing.", code="invalid_cursor")
 
 
 def cut[T](

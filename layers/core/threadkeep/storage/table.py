@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any
 from pynamodb.exceptions import PynamoDBException
 from pynamodb.expressions.operand import Path
 
-from threadkeep.errors import ConflictError, ValidationError
+from threadkeep.errors import ConflictError
 from threadkeep.storage import keys
 from threadkeep.storage.connection import connect
 from threadkeep.storage.failures import is_rejected, overloaded, translated
 from threadkeep.storage.items import Item
+from threadkeep.storage.paging import invalid_cursor
 from threadkeep.storage.transactions import check_sizes
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ class Table:
                     )
             except PynamoDBException as error:
                 if after and is_rejected(error):
-                    raise ValidationError("It starts nowhere.", code="invalid_cursor") from error
+                    raise invalid_cursor() from error
                 raise
             yield from map(Item.from_raw_data, page.get("Items", ()))
             last = page.get("LastEvaluatedKey")
