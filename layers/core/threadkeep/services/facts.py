@@ -17,7 +17,7 @@ from threadkeep.domain.entities import SELF_NAME, EntityChanges, EntityType, Evi
 from threadkeep.domain.learning import Outcome, draft_of, holds, place
 from threadkeep.domain.names import name_key
 from threadkeep.domain.relations import SINGLE_VALUED, Direction, RelationDraft
-from threadkeep.errors import ConflictError, ValidationError
+from threadkeep.errors import ConflictError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,6 +34,18 @@ if TYPE_CHECKING:
 
 SPEAKER = "user"
 MAX_QUOTE_CHARS = 2_000
+
+
+class RefusedError(Exception):
+    """A fact that is not stored; the reason is for the job record.
+
+    Args:
+        reason: Stable snake_case word.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class FactDecision:
@@ -76,7 +88,8 @@ class FactDecision:
         """Collect the changes that a fact leads to.
 
         Raises:
-            ValidationError: It breaks a rule; the code says which.
+            RefusedError: It is not stored.
+            ValidationError: What it would lead to breaks a limit.
             ConflictError: A name is taken, or another writer is at it.
         """
         turn = self._turns[fact.message_id]
@@ -98,12 +111,12 @@ class FactDecision:
             self._outcome["merged"] += 1
             return
         if own.result.name != SELF_NAME:
-            raise ValidationError("The user has a name already.", code="already_named")
+            raise RefusedError("already_named")
         support = self._support(turn.id, name)
         if own.created:
             taken = self._store.find_by_name(self._user_id, EntityType.PERSON, name_key(name))
             if taken is not None:
-                raise ConflictError("Another person has this name.", code="name_taken")
+                raise RefusedError("name_taken")
             self.changes.append(CreateEntity(own.result.model_copy(update={"name": name}), support))
         else:
             renamed = self._statements.replaced(
@@ -141,7 +154,7 @@ class FactDecision:
         source, source_is_new = self._end_of(told.source_ref, fact)
         target, _ = self._end_of(told.target_ref, fact)
         if source.id == target.id:
-            raise ValidationError("A relation needs two ends.", code="self_relation")
+            raise RefusedError("self_relation")
         stated_at = self._turns[told.message_id].created_at
         begins = told.valid_from or stated_at
         at = max(stated_at, begins)
@@ -195,9 +208,9 @@ class FactDecision:
         known = self._known(source_id, None, told) if source_id else []
         ended = [r for r in known if holds(r, at) and self._is_target(r, named)]
         if not ended:
-            raise ValidationError("Nothing is known that could end.", code="nothing_to_end")
+            raise RefusedError("nothing_to_end")
         if any(when > at for relation in ended for when in self._stated(relation)):
-            raise ValidationError("It was stated again since.", code="stated_again_since")
+            raise RefusedError("stated_again_since")
         for relation in ended:
             closed = relation_rules.close(relation, valid_to=ends, now=self.now)
             self._update(relation, closed, self._support(told.message_id, told.quote))

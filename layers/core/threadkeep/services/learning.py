@@ -9,7 +9,7 @@ from threadkeep.domain.extraction import Rejection
 from threadkeep.domain.learning import Outcome, facts
 from threadkeep.errors import ConflictError, ValidationError
 from threadkeep.ports import PageRequest
-from threadkeep.services.facts import FactDecision
+from threadkeep.services.facts import FactDecision, RefusedError
 from threadkeep.services.retry import on_conflict
 
 if TYPE_CHECKING:
@@ -95,14 +95,13 @@ class Learning:
 
 def _decide(decision: FactDecision, fact: Fact) -> str:
     try:
-        outcome = decision.decide(fact)
+        return decision.decide(fact).model_dump_json()
+    except RefusedError as error:
+        reason = error.reason
     except (ValidationError, ConflictError) as error:
         if error.code in (ConflictError.code, LIFE_ENDED):
             raise
-        decision.changes.clear()
-        outcome = Outcome(
-            rejected=(
-                Rejection(statement=fact.statement, message_id=fact.message_id, reason=error.code),
-            )
-        )
-    return outcome.model_dump_json()
+        reason = error.code
+    decision.changes.clear()
+    refused = Rejection(statement=fact.statement, message_id=fact.message_id, reason=reason)
+    return Outcome(rejected=(refused,)).model_dump_json()
