@@ -161,7 +161,8 @@ def top_rows(
 
     fast = combined_scores(similarities(vectors, query), age, weight)
     rows, _ = best_rows(fast, slack(vectors.shape[1]), exact, kept, count, allowed)
-    return rows.tolist()
+    found: list[int] = rows.tolist()
+    return found
 
 
 def test_top_of_the_combined_score_is_that_of_brute_force() -> None:

@@ -42,7 +42,7 @@ class Relevance:
         self._mode = mode
         self._vector = vector
         self._weights = weights
-        self._by_words: dict[DocumentKind, Floats] = {}
+        self._columns: dict[tuple[str, DocumentKind], Floats] = {}
 
     @property
     def error(self) -> float:
@@ -74,21 +74,23 @@ class Relevance:
         return relevance
 
     def _lexical(self, kind: DocumentKind) -> Floats:
-        if kind not in self._by_words:
+        if ("lexical", kind) not in self._columns:
             block = self._blocks[kind]
-            self._by_words[kind] = block.spread(block.lexical.scores(self._text))
-        return self._by_words[kind]
+            self._columns["lexical", kind] = block.spread(block.lexical.scores(self._text))
+        return self._columns["lexical", kind]
+
+    def _speaker(self, kind: DocumentKind) -> Floats:
+        if ("speaker", kind) not in self._columns:
+            mentioned = spoken_about(self._text)
+            meant = self._blocks[kind].spoken_by(lambda speaker: speaks_of(mentioned, speaker))
+            self._columns["speaker", kind] = meant.astype(np.float64)
+        return self._columns["speaker", kind]
 
     def _similarity(self, kind: DocumentKind, rows: Rows | None) -> Floats:
         vectors = self._blocks[kind].vectors
         if rows is None:
             return similarities(vectors, self._vector)
         return exact_similarities(vectors, self._vector, rows)
-
-    def _speaker(self, kind: DocumentKind) -> Floats:
-        mentioned = spoken_about(self._text)
-        meant = self._blocks[kind].spoken_by(lambda speaker: speaks_of(mentioned, speaker))
-        return meant.astype(np.float64)
 
     def _support(self, kind: DocumentKind, rows: Rows | None) -> Floats:
         """Return for turns the relevance of the best entity that was learned from each."""
