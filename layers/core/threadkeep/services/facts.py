@@ -14,9 +14,10 @@ from threadkeep.domain.changes import (
     UpdateRelation,
 )
 from threadkeep.domain.entities import SELF_NAME, EntityChanges, EntityType, Evidence, Provenance
-from threadkeep.domain.learning import Outcome, draft_of, holds, place
+from threadkeep.domain.learning import Outcome, draft_of
 from threadkeep.domain.names import name_key
 from threadkeep.domain.relations import SINGLE_VALUED, Direction, RelationDraft
+from threadkeep.domain.timeline import holds, place
 from threadkeep.errors import ConflictError
 
 if TYPE_CHECKING:
