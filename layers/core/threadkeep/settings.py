@@ -118,10 +118,6 @@ class Settings:
             "is missing, and SEARCH_BACKEND is opensearch",
         )
 
-    def limits(self, model_id: str) -> ModelLimits:
-        """Return what is known of a model's limits."""
-        return self.models.get(model_id, ModelLimits())
-
     @property
     def chat_models(self) -> Models:
         """The models that agents can name."""
