@@ -8,7 +8,7 @@ removal may be repeated, and what leads to further rows goes after them. The tom
 
 from __future__ import annotations
 
-from itertools import batched
+from itertools import batched, chain
 from typing import TYPE_CHECKING
 
 from threadkeep.domain.retrieval import DocumentKind
@@ -87,7 +87,7 @@ class Deletions:
         return [
             *_versions(user_id, relation.id, relation.version),
             *_pointers(user_id, found),
-            *((source.pk, source.sk) for source in found),
+            *map(_key, found),
         ]
 
     def finish(self, user_id: str, item_id: str) -> None:
@@ -112,7 +112,7 @@ class Deletions:
         if not tombstone.of_relation:
             self._sweep_entity(user_id, tombstone.item_id)
         elif tombstone.sources_count:
-            self._remove_sources(user_id, self._relation_sources(user_id, tombstone.item_id))
+            self._remove(user_id, self._relation_sources(user_id, tombstone.item_id))
         versions = _versions(user_id, tombstone.item_id, int(tombstone.version))
         self._table.batch_write(deletes=versions)
         self._remove_tombstone(tombstone)
@@ -124,40 +124,32 @@ class Deletions:
             keys.user(user_id), Item.sk.between(low, high), page_size=_ROWS_AT_ONCE
         )
         for chunk in batched(rows, _ROWS_AT_ONCE, strict=False):
-            self._remove_relations(user_id, [row for row in chunk if isinstance(row, HalfItem)])
-            self._remove_sources(user_id, [row for row in chunk if isinstance(row, SourceItem)])
-            counters = [(row.pk, row.sk) for row in chunk if isinstance(row, AccessItem)]
-            self._table.batch_write(deletes=counters)
+            self._remove(user_id, chunk)
 
-    def _remove_relations(self, user_id: str, halves: Sequence[HalfItem]) -> None:
-        """Remove relations by their halves at the entity that goes.
+    def _remove(self, user_id: str, rows: Sequence[Item]) -> None:
+        """Remove rows of an entity, and the relations whose halves are among them.
 
-        In this order, so that each step still finds what the one before may have left: what hangs
-        on the body, then body and far half, then the half at hand.
+        In an order in which each step that a crash leaves undone is found again: what nothing leads
+        to any further; the sources that led there; bodies, which lead to their sources, and halves
+        at other entities; last the halves at hand, which lead to the bodies.
         """
-        if not halves:
-            return
         pk = keys.user(user_id)
+        halves = [row for row in rows if isinstance(row, HalfItem)]
         read = self._table.batch_get((pk, keys.relation(half.item_id)) for half in halves)
+        # A relation that stands as a tombstone is being swept on its own: that one is left to it.
         bodies = [row for row in read if isinstance(row, RelationItem)]
-        ids = [row.item_id for row in bodies if row.sources_count]
-        found = self._table.parallel(lambda i: self._relation_sources(user_id, i), ids)
-        self._remove_sources(user_id, [source for sources in found for source in sources])
-        self._table.batch_write(
-            deletes=[
-                key for row in bodies for key in _versions(user_id, row.item_id, int(row.version))
-            ]
-        )
+        with_sources = [row.item_id for row in bodies if row.sources_count]
+        found = self._table.parallel(lambda i: self._relation_sources(user_id, i), with_sources)
+        sources = [row for row in chain(rows, *found) if isinstance(row, SourceItem)]
+        ends = [key for row in bodies for key in _versions(user_id, row.item_id, int(row.version))]
+        ends += [_key(row) for row in rows if isinstance(row, AccessItem)]
+        self._table.batch_write(deletes=[*_pointers(user_id, sources), *ends])
+        self._table.batch_write(deletes=map(_key, sources))
         for row in bodies:
             self._remove_guards(row)
-        # A relation that stands as a tombstone is being swept on its own: that one is left to it.
-        self._table.batch_write(
-            deletes=[
-                *((row.pk, row.sk) for row in bodies),
-                *((pk, half.twin_key) for half in halves),
-            ]
-        )
-        self._table.batch_write(deletes=[(half.pk, half.sk) for half in halves])
+        twins = [(pk, half.twin_key) for half in halves]
+        self._table.batch_write(deletes=[*map(_key, bodies), *twins])
+        self._table.batch_write(deletes=map(_key, halves))
 
     def _remove_guards(self, row: RelationItem) -> None:
         """Free the place that a relation holds, unless another holds it by now."""
@@ -173,16 +165,15 @@ class Deletions:
         )
         return [row for row in rows if isinstance(row, SourceItem)]
 
-    def _remove_sources(self, user_id: str, sources: Sequence[SourceItem]) -> None:
-        """Remove sources and, before them, the pointers that conversations keep to them."""
-        self._table.batch_write(deletes=_pointers(user_id, sources))
-        self._table.batch_write(deletes=[(source.pk, source.sk) for source in sources])
-
     def _remove_tombstone(self, tombstone: TombstoneItem) -> None:
         try:
             self._table.delete(tombstone.pk, tombstone.sk, condition=Item.kind == TombstoneItem)
         except ConflictError:
             return  # another worker was faster
+
+
+def _key(row: Item) -> Key:
+    return row.pk, row.sk
 
 
 def _pointers(user_id: str, sources: Sequence[SourceItem]) -> list[Key]:

@@ -168,7 +168,8 @@ class RelationReads(EntityReads):
                 page_size=None if whole else page.skip + page.limit + 1,
                 after=None if whole else start,
             )
-            rows = self._between_live(user_id, walked, now, all_of_them=whole)
+            chunk = None if whole else page.skip + page.limit + 1
+            rows = self._between_live(user_id, walked, now, chunk)
         total = None
         if whole:
             every = list(rows)
@@ -204,15 +205,15 @@ class RelationReads(EntityReads):
         return sorted(rows, key=lambda row: row.l1, reverse=True)
 
     def _between_live(
-        self, user_id: str, rows: Iterable[RelationItem], now: datetime, *, all_of_them: bool
+        self, user_id: str, rows: Iterable[RelationItem], now: datetime, at_once: int | None
     ) -> Iterator[RelationItem]:
         """Pass on the relations whose ends are both there and not expired.
 
-        The ends are looked up as the rows come, or, when all rows are wanted, in the local index.
+        The ends are looked up as the rows come, so many at once, or for all in the local index.
         """
         pk = keys.user(user_id)
         chunks: Iterable[Sequence[RelationItem]]
-        if all_of_them:
+        if at_once is None:
             index = self._table.query(
                 pk, EntityItem.l1.startswith(f"{ENTITY}#"), index=keys.BY_TOUCHED
             )
@@ -220,7 +221,7 @@ class RelationReads(EntityReads):
             chunks = [list(rows)]
         else:
             everyone = None
-            chunks = batched(rows, 50, strict=False)
+            chunks = batched(rows, at_once, strict=False)
         for chunk in chunks:
             if everyone is None:
                 ends = {(pk, keys.entity(end)) for row in chunk for end in row.ends}
