@@ -74,7 +74,7 @@ def real_stores(table: Table, endpoint: str) -> Stores:
     )
 
 
-def new_bucket(endpoint: str) -> str:
+def new_bucket(endpoint: str | None) -> str:
     """Make an empty bucket."""
     name = f"contract-{uuid.uuid4().hex}"
     boto3.client("s3", region_name=REGION, endpoint_url=endpoint).create_bucket(Bucket=name)

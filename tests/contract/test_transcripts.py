@@ -24,7 +24,7 @@ from tests.contract.stores import (
     transcript,
 )
 from threadkeep.domain.conversations import Message, Role, ToolCall, Usage, message_id, size_of
-from threadkeep.domain.limits import MAX_PAGE_BYTES
+from threadkeep.domain.limits import MAX_PAGE_BYTES, MAX_TOOL_CALLS
 from threadkeep.domain.retrieval import DocumentKind
 from threadkeep.errors import ConflictError, ValidationError
 from threadkeep.ports import PageRequest, Pending
@@ -287,6 +287,23 @@ def test_more_messages_than_a_batch_are_found_at_once(stores: Stores) -> None:
     assert found == {("c1", one.id): one for one in written}
 
 
+def test_more_tool_results_than_a_transaction_takes_are_refused(stores: Stores) -> None:
+    # Given a message with as many tool calls as are legal, and one with one more
+    lease = acquire(stores)
+    legal = tool_round(1, MAX_TOOL_CALLS)
+
+    # When both are appended, the second after a message that would fit
+    stores.conversations.append(USER, lease, legal, at=NOW)
+    with pytest.raises(ValidationError) as failure:
+        stores.conversations.append(
+            USER, lease, [message(92), *tool_round(93, MAX_TOOL_CALLS + 1)], at=NOW
+        )
+
+    # Then the first is stored, and nothing of the second
+    assert failure.value.code == "too_many_tool_calls"
+    assert transcript(stores) == legal
+
+
 # What only a real store can get wrong
 
 
@@ -333,20 +350,6 @@ def test_tool_round_that_crowds_a_transaction_is_stored_as_one(real: Stores) -> 
     # Then it took one transaction, and reads back whole
     assert worker.made == 1
     assert transcript(real) == round_
-
-
-def test_tool_round_of_more_rows_than_a_transaction_is_refused(real: Stores) -> None:
-    # Given a call with 98 results, after a message that would fit
-    lease = acquire(real)
-    messages = [message(1), *tool_round(2, 98)]
-
-    # When they are appended
-    with pytest.raises(ValidationError) as failure:
-        real.conversations.append(USER, lease, messages, at=NOW)
-
-    # Then nothing is stored
-    assert failure.value.code == "too_many_tool_calls"
-    assert transcript(real) == []
 
 
 def test_body_of_a_writer_that_was_fenced_off_is_taken_back(real: Stores) -> None:

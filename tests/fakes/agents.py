@@ -35,11 +35,7 @@ class FakeAgentStore:
             stored = self._agents.get(key)
             if (stored.version if stored else None) != expected_version:
                 raise ConflictError("The agent has changed.")
-            if agent.is_shared and any(
-                other.id == agent.id and other.owner_id != agent.owner_id and other.is_shared
-                for other in self._agents.values()
-            ):
-                raise ConflictError("The agent's id is taken.")
+            self._require_free(agent)
             self._agents[key] = agent
 
     def delete(self, agent: Agent) -> None:
@@ -47,11 +43,15 @@ class FakeAgentStore:
         key = (agent.owner_id, agent.id)
         with self._lock:
             stored = self._agents.get(key)
-            if stored is None:
-                return
-            if stored.version != agent.version:
+            if stored is not None and stored.version != agent.version:
                 raise ConflictError("The agent has changed.")
-            del self._agents[key]
+            self._require_free(agent)
+            self._agents.pop(key, None)
+
+    def _require_free(self, agent: Agent) -> None:
+        for other in self._agents.values():
+            if other.id == agent.id and other.owner_id != agent.owner_id and other.is_shared:
+                raise ConflictError("The agent's id is another's.")
 
     def _visible(self, user_id: str) -> Sequence[Agent]:
         with self._lock:

@@ -34,5 +34,7 @@ class FakeBlobs:
 
     def delete_all(self, user_id: str, prefix: str) -> None:
         """Remove all bodies under a prefix."""
+        if not prefix.endswith("/"):
+            raise ValueError("a prefix must end in a slash: it could be the start of other names")
         found = [key for owner, key in self.bodies if owner == user_id and key.startswith(prefix)]
         self.delete(user_id, found)

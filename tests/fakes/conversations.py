@@ -11,7 +11,7 @@ from threadkeep.domain.conversations import (
     Conversation,
     Lease,
     Role,
-    require_places,
+    require_appendable,
     seq_of,
     size_of,
     title_of,
@@ -121,7 +121,7 @@ class FakeConversationStore:
         index: bool = False,
     ) -> None:
         """Store messages if the lease holds and they continue the transcript."""
-        require_places(lease, messages)
+        require_appendable(lease, messages)
         if not messages:
             return
         with self.lock:

@@ -67,7 +67,7 @@ class FakeIdempotencyStore:
         """Store the answer of a claim that still holds."""
         with self._lock:
             record = self._records.get((user_id, route, key))
-            if record is not None and record.claim == fresh.claim:
+            if record is not None and record.claim == fresh.claim and record.answer is None:
                 record.answer = answer
 
     def abandon(self, user_id: str, route: str, key: str, fresh: Fresh) -> None:

@@ -371,7 +371,11 @@ class ConversationStore(Protocol):
         ...
 
     def list(self, user_id: str, page: PageRequest) -> Page[Conversation]:
-        """List conversations, newest activity first."""
+        """List conversations, newest activity first.
+
+        Raises:
+            ValidationError: The position is of no page of this listing (``invalid_cursor``).
+        """
         ...
 
     def acquire(
@@ -404,7 +408,9 @@ class ConversationStore(Protocol):
             index: Whether the user's messages among them become searchable (marks them pending).
 
         Raises:
-            ConflictError: The lease was lost or ``seq`` is taken.
+            ConflictError: The lease was lost or ``seq`` is taken (``lease_lost``).
+            ValidationError: A message has more tool results than can be stored at once
+                (``too_many_tool_calls``).
         """
         ...
 
@@ -425,13 +431,21 @@ class ConversationStore(Protocol):
     def messages(
         self, user_id: str, conversation_id: str, page: PageRequest, *, after_seq: int = 0
     ) -> Page[Message]:
-        """Read messages in order of ``seq``, strongly; a page ends early at 4 MB."""
+        """Read messages in order of ``seq``, strongly; a page ends early at 4 MB.
+
+        ``page.skip`` and ``page.with_total`` are the caller's: messages are numbered from 1 without
+        gaps, and the head counts them.
+
+        Raises:
+            ValidationError: The position is of no transcript (``invalid_cursor``).
+        """
         ...
 
     def get_messages(
         self, user_id: str, refs: Sequence[tuple[str, str]]
     ) -> dict[tuple[str, str], Message]:
-        """Read messages by ``(conversation_id, message_id)``, in one batch request per 100."""
+        """Read messages by ``(conversation_id, message_id)``, in one batch request per 100 of them
+        and their conversations; ids that are of no message are left out."""
         ...
 
     def advance_extracted(
@@ -517,7 +531,11 @@ class ExtractionStore(Protocol):
         ...
 
     def put_due(self, due: DueExtraction, *, replaces: int | None) -> bool:
-        """Store a due row in place of generation ``replaces`` (None: none); False if too late."""
+        """Store a due row in place of generation ``replaces`` (None: none).
+
+        Returns:
+            False if it is too late: another generation is there, or the life has ended.
+        """
         ...
 
     def clear_due(self, due: DueExtraction) -> bool:
@@ -533,7 +551,11 @@ class ExtractionStore(Protocol):
         ...
 
     def list_jobs(self, user_id: str, page: PageRequest) -> Page[Job]:
-        """List jobs, newest first."""
+        """List jobs, newest first.
+
+        Raises:
+            ValidationError: The position is of no page of this listing (``invalid_cursor``).
+        """
         ...
 
     def put_job(self, user_id: str, job: Job) -> None:
@@ -852,11 +874,12 @@ class IdempotencyStore(Protocol):
     def finish(
         self, user_id: str, route: str, key: str, fresh: Fresh, answer: StoredAnswer
     ) -> None:
-        """Store the answer; does nothing when the claim was taken over."""
+        """Store the answer; does nothing when the claim was taken over or has an answer."""
         ...
 
     def abandon(self, user_id: str, route: str, key: str, fresh: Fresh) -> None:
-        """Give the claim back, so that the next try runs; does nothing when it was taken over."""
+        """Give the claim back, so that the next try runs; does nothing when it was taken over or
+        has an answer."""
         ...
 
 

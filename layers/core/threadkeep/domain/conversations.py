@@ -7,7 +7,9 @@ from typing import Any
 
 from pydantic import Field
 
+from threadkeep.domain.limits import MAX_TOOL_CALLS
 from threadkeep.domain.types import Id, Model, Name, UtcTime, dump_json
+from threadkeep.errors import ValidationError
 
 MAX_TITLE_CHARS = 60
 _MESSAGE_ID = re.compile(r"([0-9]{12})-[A-Za-z0-9]{1,64}")
@@ -119,17 +121,35 @@ def seq_of(message_id: str) -> int | None:
     return (int(match[1]) or None) if match else None
 
 
-def require_places(lease: Lease, messages: Sequence[Message]) -> None:
-    """Require that messages follow each other in the lease's conversation, as their ids say.
+def require_appendable(lease: Lease, messages: Sequence[Message]) -> None:
+    """Require that messages can be appended under a lease, as far as they tell themselves.
 
     Raises:
-        ValueError: They do not: a fault of the writer, not of its caller.
+        ValueError: They do not follow each other in the lease's conversation, as their ids say: a
+            fault of the writer, not of its caller.
+        ValidationError: A message has more tool results than are stored at once
+            (``too_many_tool_calls``).
     """
     for offset, message in enumerate(messages):
         if message.seq != messages[0].seq + offset:
             raise ValueError("messages must follow each other")
         if (message.conversation_id, seq_of(message.id)) != (lease.conversation_id, message.seq):
             raise ValueError("a message's id must name its place in the lease's conversation")
+    if any(len(one) > MAX_TOOL_CALLS + 1 for one in rounds(messages)):
+        raise ValidationError(
+            f"A message has more than {MAX_TOOL_CALLS} tool results.", code="too_many_tool_calls"
+        )
+
+
+def rounds(messages: Sequence[Message]) -> list[list[Message]]:
+    """Group each message with the tool results that follow it: these are never parted."""
+    grouped: list[list[Message]] = []
+    for message in messages:
+        if grouped and message.role is Role.TOOL:
+            grouped[-1].append(message)
+        else:
+            grouped.append([message])
+    return grouped
 
 
 def size_of(message: Message) -> int:

@@ -11,3 +11,5 @@ MAX_PAGE_SIZE = 100
 MAX_PAGE_WINDOW = 10_000
 MAX_PAGE_BYTES = 4 * 1024 * 1024
 ID_PATTERN = r"^[A-Za-z0-9._:@-]{1,128}$"
+MAX_TOOL_CALLS = 90
+"""Calls of one message: it is stored with all its results in one transaction of 100 rows."""

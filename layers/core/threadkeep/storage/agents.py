@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from threadkeep.storage.table import Table
 
 _TEXTS = ("name", "description", "system_prompt", "persona", "duties")
-"""Kept as they are: as JSON, text of control characters would take six times its size."""
+"""Kept as they are: in JSON, quotes and control characters would take a multiple of their size."""
 
 
 class AgentItem(Item, discriminator="G"):

@@ -19,7 +19,7 @@ class SettingItem(Item, discriminator="K"):
     """One setting that was set."""
 
     key = UnicodeAttribute()
-    value = JsonAttribute()
+    value = JsonAttribute(null=True)
 
 
 class DynamoSettingsStore:

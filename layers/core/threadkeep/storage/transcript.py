@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from threadkeep.domain.conversations import Role, require_places, seq_of, title_of
+from threadkeep.domain.conversations import Role, require_appendable, seq_of, title_of
 from threadkeep.domain.limits import MAX_PAGE_BYTES
 from threadkeep.domain.retrieval import DocumentKind
 from threadkeep.errors import ConflictError, NotFoundError, ValidationError
@@ -55,9 +55,9 @@ class Transcript:
         Raises:
             ConflictError: The lease was lost or ``seq`` is taken (``lease_lost``), or others kept
                 writing to the head.
-            ValidationError: A round does not fit one transaction (``too_many_tool_calls``).
+            ValidationError: A message has too many tool results (``too_many_tool_calls``).
         """
-        require_places(lease, messages)
+        require_appendable(lease, messages)
         for chunk in chunks(messages, index=index):
             self._append(user_id, lease, chunk, at)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from threadkeep.domain.conversations import Role, size_of
-from threadkeep.errors import ValidationError
+from threadkeep.domain.conversations import Role, rounds, size_of
 from threadkeep.storage.blobs import INLINE_BYTES
 from threadkeep.storage.transactions import MAX_ITEMS
 
@@ -52,18 +51,17 @@ class Placed:
 
 
 def chunks(messages: Sequence[Message], *, index: bool) -> Iterator[list[Placed]]:
-    """Cut messages into stretches that fit one transaction each.
+    """Cut messages into stretches that fit one transaction each and part no tool round.
 
     Args:
-        messages: Messages in order.
+        messages: Messages in order, as ``require_appendable`` wants them.
         index: Whether the user's messages among them become searchable.
-
-    Raises:
-        ValidationError: One round has more tool results than a transaction takes rows
-            (``too_many_tool_calls``); raised before anything is yielded.
     """
     chunk: list[Placed] = []
-    for placed in [_place(round_, index) for round_ in _rounds(messages)]:
+    for one in rounds(messages):
+        placed = _place(one, index, INLINE_BYTES)
+        if not _fits(placed):
+            placed = _place(one, index, CROWDED_BYTES)
         if chunk and not _fits([*chunk, *placed]):
             yield chunk
             chunk = []
@@ -72,30 +70,12 @@ def chunks(messages: Sequence[Message], *, index: bool) -> Iterator[list[Placed]
         yield chunk
 
 
-def _rounds(messages: Sequence[Message]) -> list[list[Message]]:
-    """Group each message with the tool results that follow it: these stay together."""
-    rounds: list[list[Message]] = []
-    for message in messages:
-        if rounds and message.role is Role.TOOL:
-            rounds[-1].append(message)
-        else:
-            rounds.append([message])
-    return rounds
-
-
-def _place(messages: Sequence[Message], index: bool) -> list[Placed]:
+def _place(messages: Sequence[Message], index: bool, most_bytes: int) -> list[Placed]:
     sizes = [size_of(message) for message in messages]
-    for bound in (INLINE_BYTES, CROWDED_BYTES):
-        placed = [
-            Placed(message, size, size > bound, index and message.role is Role.USER)
-            for message, size in zip(messages, sizes, strict=True)
-        ]
-        if _fits(placed):
-            return placed
-    raise ValidationError(
-        f"A round of {len(messages) - 1} tool results is too large to be stored as one.",
-        code="too_many_tool_calls",
-    )
+    return [
+        Placed(message, size, size > most_bytes, index and message.role is Role.USER)
+        for message, size in zip(messages, sizes, strict=True)
+    ]
 
 
 def _fits(placed: Sequence[Placed]) -> bool:
