@@ -13,17 +13,19 @@ from threadkeep.domain.relations import RelationType as R
 from threadkeep.llm.offline.times import find_date
 
 if TYPE_CHECKING:
+    from threadkeep.llm.dates import StatedDate
     from threadkeep.llm.offline.notebook import Notebook
 
 _SENTENCE = re.compile(r"[^。！？!?；;\n]+[。！？!?；;]?")
-_CLAUSE = re.compile(r"[，,、](?=我|在|也|但|住|喜欢|来自)|[，,]|但是|而且|并且|不过|然后")
+_CLAUSE = re.compile(r"[，,、](?=我|他|她|在|也|但|住|喜欢|来自)|[，,]|但是|而且|并且|不过|然后")
 _NOT_ASSERTED = re.compile(
     r"[吗呢吧么]\s*[？?]?$|[？?]\s*$|如果|假如|要是|也许|可能|或许|大概|应该|什么|怎么|哪|谁|是不是|能不能"
     r"|可不可以|会不会|有没有|想象|假设|翻译"
 )
+_LIST = re.compile("和|、|以及")
 _QUOTED = re.compile(r"[“「『\"][^”」』\"]*[”」』\"]")
 _DEGREE = (
-    "(?:很|非常|特别|最|真的|超级|比较|挺|也|还|都|一直|现在|目前|正在|已经|刚|刚刚"
+    "(?:很|非常|特别|最|真的|超级|比较|挺|也|还|都|一直|现在|目前|正在|已经|刚|刚刚|最近|平时|每天|经常|通常|其实"
     "|昨天|今天|去年|今年|上周|上个月)*"
 )
 _I = r"(?:我|本人)"
@@ -62,13 +64,19 @@ _ROLE = (
     "(?P<role>老板|上司|经理|同事|朋友|妹妹|姐姐|哥哥|弟弟|妈妈|爸爸|妻子|丈夫|老婆|老公"
     "|女儿|儿子|老师)"
 )
+_JOB = "(?:师|医生|护士|程序员|经理|学生|教授|司机|记者|作家|会计|警察|演员)"
 _PATTERNS = (
     _row(rf"(?:的名字)?(?:叫做?|名叫|的名字是|姓名是){_OBJ}", None, T.PERSON, 0.9),
     _row(rf"的?{_ROLE}(?:叫|名叫|是){_OBJ}", R.KNOWS, T.PERSON, 0.7),
     _row(rf"(?:不再|已经不)在{_OBJ}(?:工作|上班)", R.WORKS_AT, T.ORGANIZATION, 0.8, ends=True),
     _row(rf"从{_OBJ}(?:离职|辞职)", R.WORKS_AT, T.ORGANIZATION, 0.8, ends=True),
+    _row(rf"在{_OBJ}(?:工作|上班|任职)", R.WORKS_AT, T.ORGANIZATION, 0.85),
     _row(
-        rf"在{_OBJ}(?:工作|上班|任职|做(?P<says>[^，。]{{1,12}}))", R.WORKS_AT, T.ORGANIZATION, 0.85
+        rf"(?:在[^，。]{{1,15}})?(?:做|当|是)(?:一名|一个|一位|名|个)?(?P<obj>[^，。\s]{{1,12}}{_JOB})",
+        R.RELATED_TO,
+        T.FACT,
+        0.75,
+        says="工作",
     ),
     _row(rf"(?:住在|居住在|生活在){_OBJ}", R.LOCATED_IN, T.LOCATION, 0.8),
     _row(rf"(?:搬到|搬去|搬家到){_OBJ}", R.LOCATED_IN, T.LOCATION, 0.8),
@@ -92,38 +100,54 @@ def read_chinese(text: str, notebook: Notebook) -> None:
         text: The user's own words, without secrets.
         notebook: Where statements go.
     """
+    person: str | None = None  # whom "she" means: the last person that was named
     for sentence in _SENTENCE.findall(_QUOTED.sub("。", text)):
         if _NOT_ASSERTED.search(sentence.strip()):
             continue
         notebook.quote = sentence.strip()
-        about_self = False
-        for clause in _CLAUSE.split(sentence.rstrip("。！!；;")):
-            about_self = about_self or clause.strip().startswith("我")
-            if about_self:
-                _read_clause(clause.strip(), notebook)
+        source: str | None = None
+        for part in _CLAUSE.split(sentence.rstrip("。！!；;")):
+            clause = part.strip()
+            if clause.startswith(("他", "她")):
+                source, clause = person, clause[1:]
+            elif clause.startswith(("我", "本人")):
+                source = SELF_REF
+            if source is not None:
+                person = _read_clause(clause, source, notebook) or person
 
 
-def _read_clause(clause: str, notebook: Notebook) -> None:
+def _read_clause(clause: str, source: str, notebook: Notebook) -> str | None:
+    """Read a clause; returns the ref of a person that it names."""
     found = find_date(clause, notebook.said_on)
     date = found.date if found else None
     text = clause.replace(date.phrase, "") if date else clause
     for row in _PATTERNS:
         match = row.pattern.match(text)
-        if match is None:
-            continue
-        name = match["obj"]
-        if MARK in name:
-            return
-        if row.relation is None:
-            notebook.self_name = name
-            return
-        role = match.groupdict().get("role") or match.groupdict().get("says") or row.says
-        properties = {"relationship": role} if row.target is T.PERSON else None
-        for one in re.split("和|、|以及", name) if row.target is T.PREFERENCE else [name]:
-            ref = notebook.entity(
-                row.name.format(obj=one), row.target, row.importance, properties=properties
-            )
-            notebook.relation(
-                SELF_REF, row.relation, ref, description=role, date=date, ends=row.ends
-            )
-        return
+        if match is not None and MARK not in match["obj"]:
+            return _write(row, match, source, date, notebook)
+    return None
+
+
+def _write(
+    row: _Pattern,
+    match: re.Match[str],
+    source: str,
+    date: StatedDate | None,
+    notebook: Notebook,
+) -> str | None:
+    name = match["obj"]
+    if row.relation is None:
+        notebook.self_name = name if source == SELF_REF else notebook.self_name
+        return None
+    is_person = row.target is T.PERSON
+    role = match.groupdict().get("role") or row.says
+    ref = None
+    for one in _LIST.split(name) if row.target is T.PREFERENCE else [name]:
+        ref = notebook.entity(
+            row.name.format(obj=one),
+            row.target,
+            row.importance,
+            properties={"relationship": role} if is_person else None,
+        )
+        notebook.relation(source, row.relation, ref, description=role, date=date, ends=row.ends)
+    return ref if is_person else None

@@ -51,8 +51,9 @@ class Rule:
         pattern: What the clause says.
         be: Whether it is said with "to be"; None if with or without.
         negative: Whether it is a denial ("do not eat meat").
-        modal: Whether "can" may stand before it.
+        can: Whether it is said with "can"; None if with or without.
         ends: Whether it says that the relation is over.
+        over: Whether it is about what is over ("quit smoking"), and states just that.
         replaces: Whether it takes the place of another of its kind that need not be named.
         event: Whether it happened once: its date is part of its name.
         name: Form of the name.
@@ -66,8 +67,9 @@ class Rule:
     pattern: str = ""
     be: bool | None = False
     negative: bool = False
-    modal: bool = False
+    can: bool | None = False
     ends: bool = False
+    over: bool = False
     replaces: bool = False
     event: bool = False
     name: str = "{obj}"

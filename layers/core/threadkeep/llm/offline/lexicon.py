@@ -152,10 +152,27 @@ PETS = _words(
     "dog dogs puppy puppies pup pups cat cats kitten kittens parrot hamster rabbit bunny turtle "
     "turtles tortoise horse pony goldfish fish bird snake lizard gecko guinea-pig ferret chickens"
 )
-HEALTH = _words(
+_DISEASES = _words(
     "diabetes asthma adhd autism anxiety depression migraines migraine arthritis epilepsy celiac "
     "hypertension insomnia eczema dyslexia psoriasis endometriosis allergy allergies intolerance "
     "hypothyroidism ibs tinnitus sciatica anemia anaemia"
+)
+HEALTH = _DISEASES | {
+    "high blood pressure",
+    "low blood pressure",
+    "high cholesterol",
+    "heart condition",
+    "heart disease",
+    "chronic pain",
+    "back pain",
+    "bad back",
+    "bad knee",
+    "sweet tooth",
+}
+BUSINESSES = _words(
+    "bakery cafe café shop store restaurant bar business company startup studio farm podcast blog "
+    "newsletter channel agency consultancy nonprofit charity hostel hotel gym bookshop bookstore "
+    "brewery salon clinic practice gallery magazine"
 )
 BELONGINGS = _words(
     "car bike bicycle motorcycle motorbike van truck house home flat apartment condo cottage "
@@ -250,4 +267,16 @@ STOP_WORDS = _words(
     "has had of to in on at for from with and or but not what which who whom whose where when why "
     "how can could should would will shall may might this that these those there here about as by "
     "so if than then user said prefers knows uses any some"
+)
+NICE = _words(
+    "relaxing fascinating delightful fun enjoyable therapeutic calming soothing interesting "
+    "inspiring"
+)
+TIRESOME = _words(
+    "exhausting annoying boring tedious awful terrible frustrating confusing disgusting dull "
+    "stressful painful overwhelming horrible unbearable irritating"
+)
+HOBBIES = _words(
+    "yoga pilates karate judo crossfit ballet meditation boxing taekwondo aikido gymnastics "
+    "weightlifting calisthenics ceramics pottery woodworking photography gardening"
 )

@@ -27,7 +27,7 @@ class Shape(StrEnum):
     ACTION = "action"
 
 
-_PUNCTUATION = r"[:;()!?]|\.(?:\s|$)|[–—-]\s|…"
+_PUNCTUATION = r"[:;()!?]|(?<!(?-i:[ .][A-Z]))\.(?:\s|$)|[–—-]\s|…"
 _END_OF_NAME = re.compile(
     r"(?:^|\s+)(?:because|since|so|but|when|while|where|which|who|whom|that|after|before|until"
     r"|though|although|if|as|with|for|from|to|at|in|on|by|near|about|during|every|each|via|over"
@@ -38,7 +38,7 @@ _END_OF_NAME = re.compile(
 _END_OF_PHRASE = re.compile(
     r"\s+(?:because|since|so that|but|although|though|unless|which|if|instead of|rather than|so|as"
     r"|more than|over|when|while|whenever|thanks to|due to"
-    r"|and (?:i|my|it|we|they|she|he|then|got|made|went|took|\w+ed)"
+    r"|and (?:i|my|it|we|they|she|he|then|got|had|made|went|took|\w+ed)"
     r"|the other day|a few (?:days|weeks|months|years) ago|a while (?:ago|back))\s"
     r"|,\s*(?:too|though|which|so|it|as|or|i|you|we|especially|for example|like|such as"
     r"|including)\b"

@@ -10,6 +10,7 @@ _OPENING = re.compile(
     r"|thank you|btw|by the way|actually|honestly|also|and|but|plus|anyway|fyi|note|please note"
     r"|please remember|remember|don't forget|keep in mind|just so you know|for the record|in fact"
     r"|to be honest|as you know|you know|lol|haha|wow|great|cool|nice|awesome|perfect|right|anyways"
+    r"|my (?:doctor|dentist|therapist|physio|optician|gp) (?:says|said|told me|confirmed)"
     r"|one more thing|update|correction|quick update|for context|context|about me|fun fact)"
     r"(?:\s+(?:there|all|again|team|everyone))?(?:\s+that)?(?:\s*[,:!.–-]+\s*|\s+))",
     re.IGNORECASE,

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 from threadkeep.domain.entities import EntityType
 from threadkeep.domain.extraction import SELF_REF
 from threadkeep.domain.relations import RelationType
-from threadkeep.llm.offline.clauses import SubjectKind, take_apart
-from threadkeep.llm.offline.lexicon import DEMONYMS, NOT_NAMES, ROLES, TRAITS
+from threadkeep.llm.offline.clauses import take_apart
+from threadkeep.llm.offline.lexicon import NOT_NAMES, ROLES, TECHNOLOGIES
 from threadkeep.llm.offline.objects import Shape, clean, is_proper, objects
+from threadkeep.llm.offline.openings import without_opening
 from threadkeep.llm.offline.rules import RULES
 from threadkeep.llm.offline.sentences import sentences
+from threadkeep.llm.offline.subjects import WE, SubjectKind, is_no_name, singular
 from threadkeep.llm.offline.times import find_date
 from threadkeep.llm.offline.whole_clauses import (
     GENERIC_PLACES,
@@ -26,13 +28,18 @@ from threadkeep.llm.offline.whole_clauses import (
 
 if TYPE_CHECKING:
     from threadkeep.llm.dates import StatedDate
-    from threadkeep.llm.offline.clauses import Parts, Subject
+    from threadkeep.llm.offline.clauses import Parts
     from threadkeep.llm.offline.grammar import Rule
     from threadkeep.llm.offline.notebook import Notebook
     from threadkeep.llm.offline.sentences import Clause
+    from threadkeep.llm.offline.subjects import Subject
 
 _PROJECT_PREFIX = re.compile(r"project\s+(?=\S)", re.IGNORECASE)
-_UNNAMED_PROJECT = re.compile(r"(?:[a-z]+ )?projects?|things?|something", re.IGNORECASE)
+_NO_PROJECT = re.compile(
+    r"(?:(?:new|next|same|first|other|big|small|side|different) )?projects?|things?|something"
+    r"|[a-z]+ing\b.*",
+    re.IGNORECASE,
+)
 _POINTS_AT = re.compile(r"\s*(?:the|your|his|her|their|its)\s", re.IGNORECASE)
 _MY_ROLE = re.compile(
     r"(?:my|our)\s+(?P<role>[\w -]{2,30}?)(?=\s*(?:[,.!]|$|and\s|at\s|from\s))", re.IGNORECASE
@@ -83,16 +90,15 @@ class TurnReader:
         reading = self._reading(parts, clause.text)
         if reading is None:
             if parts.subject.name and parts.subject.role:
-                self._subject_ref(parts.subject, describes=clause.text)
+                tells = parts.rest and parts.subject.name in clause.text
+                self._subject_ref(parts.subject, describes=clause.text if tells else "")
             return parts
         self._write(self._subject_ref(parts.subject), reading, ended=parts.ended)
         return parts
 
     def _whole(self, text: str) -> bool:
         """Read a clause as a whole; returns whether it was one of that kind."""
-        text = re.sub(
-            r"^(?:hi|hey|hello|so|and|also|well|oh|btw)[,!]?\s+", "", text.strip(), flags=re.I
-        )
+        text, _ = without_opening(text)
         for pattern in SELF_NAMES:
             if match := pattern.match(text):
                 self._notes.self_name = clean(match["name"])
@@ -137,9 +143,15 @@ class TurnReader:
             return False
         if parts.subject.kind is SubjectKind.SELF:
             match = INTRODUCTION.match(parts.rest)
-            if match is None or _is_no_name(match["name"]):
+            if match is None or is_no_name(match["name"]):
                 return False
             self._notes.self_name = match["name"]
+            return True
+        named = INTRODUCTION.match(parts.rest)
+        if parts.subject.role and not parts.subject.name and named:
+            if is_no_name(named["name"]):
+                return False
+            self._subject_ref(replace(parts.subject, name=named["name"]))
             return True
         match = _MY_ROLE.match(parts.rest)
         if match is None or match["role"].split()[-1].casefold() not in ROLES:
@@ -196,7 +208,7 @@ class TurnReader:
             stated = date.date if date else None
             names = self._names(rule, match, parts.topic, stated)
             if names:
-                says = rule.says or clean(_named(match, "role"))
+                says = rule.says or singular(clean(_named(match, "role")))
                 old = objects(_named(match, "old"), rule.shape, casual=self._casual)
                 return _Reading(rule, names, says, stated, old[0] if old else None)
         return None
@@ -211,9 +223,10 @@ class TurnReader:
             names = [complete_name(name, topic) for name in names]
         if rule.target is EntityType.PROJECT:
             names = [_PROJECT_PREFIX.sub("", name) for name in names]
-            names = [name for name in names if not _UNNAMED_PROJECT.fullmatch(name)]
+            names = [name for name in names if not _NO_PROJECT.fullmatch(name)]
         if rule.target is EntityType.PERSON:
-            names = [name for name in names if name[0].isupper()]
+            known = TECHNOLOGIES | NOT_NAMES
+            names = [n for n in names if n[0].isupper() and n.casefold() not in known]
         if rule.event:
             names = [name for name in names if " " in name or name == "graduated"]
         if rule.event and date is not None:
@@ -222,7 +235,7 @@ class TurnReader:
 
     def _write(self, source: str, reading: _Reading, *, ended: bool) -> None:
         rule = reading.rule
-        ends = ended or rule.ends
+        ends = rule.ends or (ended and not rule.over)
         if rule.event and ends:
             return
         if reading.old is not None:
@@ -259,7 +272,9 @@ def _applies(rule: Rule, parts: Parts) -> bool:
     return (
         (rule.be is None or rule.be == parts.be)
         and rule.negative == parts.negative
-        and (not parts.modal or (rule.modal and parts.able))
+        and (parts.ended or not rule.over)
+        and (not parts.modal or (parts.able and parts.subject is not WE))
+        and (rule.can is None or rule.can == parts.modal)
     )
 
 
@@ -279,9 +294,3 @@ def _label(text: str) -> str:
 
 def _kind_of(name: str) -> EntityType:
     return EntityType.PROJECT if "project" in name.casefold() else EntityType.CONCEPT
-
-
-def _is_no_name(name: str) -> bool:
-    first = name.split(maxsplit=1)[0]
-    ordinary = NOT_NAMES | DEMONYMS | TRAITS
-    return first.casefold() in ordinary or (len(first) > 1 and first.isupper())

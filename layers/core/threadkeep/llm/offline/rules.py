@@ -15,7 +15,7 @@ RULES: tuple[Rule, ...] = (
     *TASTES,
     *GOALS,
     *TOOLS_AND_SKILLS,
-    *FACTS,
     *PLACES_AND_PEOPLE,
+    *FACTS,
     *EVENTS,
 )

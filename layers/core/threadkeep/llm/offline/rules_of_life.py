@@ -10,9 +10,11 @@ from threadkeep.llm.offline.lexicon import (
     DEMONYMS,
     GOAL_VERBS,
     HEALTH,
+    NICE,
     PETS,
     PLURAL_KIN,
     ROLES,
+    TIRESOME,
     TRAIT_NOUNS,
     TRAITS,
 )
@@ -34,11 +36,15 @@ _KIND = (
 )
 _STATE_ENDS = r"(?=\s*(?:[,.!;]|$|and\s|but\s|since\s|for\s|now\s|because\s))"
 
+_LIKED = {"relation": R.PREFERS, "name": "{obj}", "says": ""}
+
 TASTES = (
     *rules(
         _DISLIKE,
         row(r"(?:hate|hates|dislike|dislikes|detest|detests|despise|despises)_OBJ"),
-        row(r"stand_OBJ", negative=True, modal=True),
+        row(r"stand_OBJ", negative=True, can=None),
+        row(rf"find_(?P<obj>.+?)_{any_of(TIRESOME)}(?!\w)"),
+        row(rf"find_(?P<obj>.+?)_{any_of(NICE)}(?!\w)", **_LIKED),
         row(r"(?:like|likes|enjoy|enjoys)_OBJ", negative=True),
         row(r"(?:a_)?(?:big_|huge_)?fan_of_OBJ", be=True, negative=True),
     ),
@@ -62,6 +68,19 @@ TASTES = (
             be=True,
         ),
         row(r"(?:drink|drinks|drinking)_(?!my\b)OBJ", importance=0.5),
+        row(r"interested_in_OBJ", be=True),
+        row(r"(?:have|has)_an?_(?:real_)?(?:passion|soft_spot|weakness)_for_OBJ"),
+        row(
+            r"(?:listen_to|listens_to|subscribe_to|subscribes_to|eat|eats|wear|wears|order|orders"
+            r"|cook|cooks|support|supports)_(?!my\b)OBJ",
+            be=False,
+            importance=0.5,
+        ),
+        row(
+            r"(?:go|goes)_(?P<obj>(?:climbing|swimming|running|hiking|skiing|surfing|cycling|fishing"
+            r"|dancing|bouldering|sailing|camping|jogging)\b)",
+            be=False,
+        ),
         row(r"(?:collect|collects|collecting)_OBJ", name="collecting {obj}"),
     ),
 )
@@ -86,6 +105,13 @@ FACTS = (
             rf"{_HAVE}_an?_(?:severe_|bad_|mild_)?(?P<obj>[\w-]+)_allergy",
             name="allergic to {obj}",
         ),
+        row(
+            r"(?:eat|have|drink|tolerate|digest)_OBJ",
+            be=False,
+            negative=True,
+            can=True,
+            name="can not have {obj}",
+        ),
         row(r"(?P<obj>(?:\w+[ -])?intolerant(?:_to_\w+)?)", be=True),
         row(
             rf"(?:{_HAVE}|suffer_from|suffers_from|diagnosed_with)_(?:an?_)?"
@@ -102,6 +128,27 @@ FACTS = (
             be=True,
         ),
         row(rf"(?P<obj>(?:half[ -])?{any_of(DEMONYMS)}){_STATE_ENDS}", be=True),
+        row(
+            r"(?:more_of_)?an?_(?P<obj>(?:tea|coffee|beach|mountain|city|country|book|movie)_person)",
+            be=True,
+        ),
+        row(rf"(?P<obj>{any_of(TRAIT_NOUNS)}s){_STATE_ENDS}", be=True),
+        row(
+            r"(?:afraid|scared|terrified)_of_OBJ", be=True, shape=Shape.NAME, name="afraid of {obj}"
+        ),
+        row(r"to_OBJ", be=True, shape=Shape.PROPER, name="has been to {obj}"),
+        row(
+            r"(?:live|lives|living)_(?:just_)?(?:near|outside|close_to)_OBJ",
+            shape=Shape.NAME,
+            name="lives near {obj}",
+        ),
+        row(
+            rf"have_(?:any_)?(?P<obj>{any_of(PETS | PLURAL_KIN)})(?![\w-])",
+            negative=True,
+            name="has no {obj}",
+        ),
+        row(rf"(?:have|has)_(?P<obj>no_{any_of(PETS | PLURAL_KIN)})(?![\w-])", name="has {obj}"),
+        row(r"(?P<obj>[a-z]+ing\b.*)", over=True, name="stopped {obj}"),
         row(r"from_OBJ", be=True, shape=Shape.PROPER, name="from {obj}"),
         row(r"born_(?:and_raised_)?in_OBJ", be=True, shape=Shape.PROPER, name="born in {obj}"),
         row(r"grew_up_in_OBJ", shape=Shape.PROPER, name="grew up in {obj}"),
@@ -126,7 +173,7 @@ EVENTS = rules(
         r"|visited|attended|bought|adopted|started|finished|completed|signed_up_for|joined(?!_in\b)|won"
         r"|graduated|passed|failed|launched|published|released|painted|built|baked|watched|read"
         r"|tried|hosted|organi[sz]ed|planted|sold|lost|broke|hurt|hired|applied|ordered|booked"
-        r"|enrolled|volunteered|donated|performed|received|celebrated|created|wrote|lived|studied"
+        r"|enrolled|volunteered|donated|performed|received|celebrated|created|wrote|turned_\d+|lived|studied"
         r"|taught|met_with|worked_(?:at|for|in|as|with)|travell?ed|flew_to|moved|renovated|repaired"
         r"|gave_(?:a|an|my)_(?:\w+_)?(?:talk|presentation|speech|concert|lecture)"
         r"|took_(?:up|part_in|a_(?:class|course|trip))"

@@ -7,7 +7,14 @@ from dataclasses import replace
 from threadkeep.domain.entities import EntityType as T
 from threadkeep.domain.relations import RelationType as R
 from threadkeep.llm.offline.grammar import Rule, any_of, row, rules
-from threadkeep.llm.offline.lexicon import LANGUAGES, ROLES, TECHNOLOGIES
+from threadkeep.llm.offline.lexicon import (
+    BUSINESSES,
+    HOBBIES,
+    LANGUAGES,
+    PLURAL_KIN,
+    ROLES,
+    TECHNOLOGIES,
+)
 from threadkeep.llm.offline.objects import Shape
 
 _PROJECT = Rule(R.WORKS_ON, T.PROJECT, Shape.PROPER, 0.7, be=None)
@@ -33,6 +40,12 @@ WORK = (
         row(r"(?:reassigned|transferred)_from_(?P<old>.+?)_to_OBJ", replaces=True),
         row(r"(?:reassigned|transferred)_to_OBJ", replaces=True),
         row(rf"(?:moved|switched)_(?:over_)?to_(?P<obj>{_PROJECT_NAME})", replaces=True),
+        row(
+            r"(?:moved|switched|transferred)_(?:over_)?to_"
+            r"(?P<obj>(?:the_)?[\w -]+_(?:project|team))",
+            shape=Shape.NAME,
+            replaces=True,
+        ),
         row(r"(?:reassigned|removed|taken_off)_(?:from_)?OBJ", ends=True),
         row(r"assigned_to_OBJ"),
         row(
@@ -56,12 +69,12 @@ WORK = (
         row(rf"{_WORK}_{_HOURS}as_ROLE_(?:at|for|with)_OBJ", be=None),
         row(
             rf"{_WORK}_{_HOURS}(?:at|for)_"
-            r"(?!home\b|night|weekends|myself|free\b|the\s+(?:same|first))(?P<obj>\D.*)",
+            r"(?!home\b|night|weekends|myself|free\b|an?\s|the\s+(?:same|first))(?P<obj>\D.*)",
             be=None,
         ),
         row(r"employed_(?:at|by|with)_OBJ", be=True),
         row(r"(?P<role>(?:an?|the)_JOB)_(?:at|for|with)_OBJ", be=True),
-        row(r"ROLE_at_OBJ", be=True),
+        row(r"ROLE_at_(?P<obj>CAP.*)", be=True),
         row(
             r"(?:got|have|started|start|took|accepted|landed)_(?:a_|an_|my_|the_)?"
             r"(?:new_|dream_)*(?:job|role|position|internship|contract)_(?:as_ROLE_)?"
@@ -85,6 +98,20 @@ WORK = (
             r"(?:job|role|position|internship)_as_(?P<obj>an?_.+)",
         ),
         row(r"an?_(?P<obj>JOB)", be=True),
+        row(rf"{_WORK}_in_(?P<obj>.+)", be=None, name="works in {obj}"),
+        row(rf"{_WORK}_(?:at|for)_an?_(?!living\b)OBJ", be=None, name="works at {obj}"),
+        row(r"(?:teach|teaches|teaching)_OBJ", be=None, name="teaches {obj}"),
+        row(
+            rf"(?:run|runs|own|owns|manage|manages|running)_"
+            rf"(?P<obj>(?:an?|my|our)_(?:[\w-]+_){{0,3}}{any_of(BUSINESSES)})(?![\w-])",
+            be=None,
+            name="runs {obj}",
+        ),
+        row(
+            r"(?:volunteer|volunteers|volunteering)_(?:at|for|with|in)_OBJ",
+            be=None,
+            name="volunteers at {obj}",
+        ),
     ),
 )
 
@@ -98,6 +125,7 @@ PLACES_AND_PEOPLE = (
             be=None,
         ),
         row(r"moved_(?:out_of|away_from)_OBJ", ends=True),
+        row(r"in_(?P<obj>CAP.+?)_(?:now|these_days|nowadays|at_the_moment)\b", be=True),
     ),
     *rules(
         _PERSON,
@@ -105,7 +133,15 @@ PLACES_AND_PEOPLE = (
         row(r"married_to_OBJ", be=True, importance=0.85, says="spouse"),
         row(r"engaged_to_OBJ", be=True, importance=0.85, says="engaged"),
         row(r"dating_OBJ", be=True, importance=0.75, says="partner"),
-        row(rf"(?:have|has)_an?_(?P<role>(?:\w+_)?{any_of(ROLES)})_(?:named|called)_OBJ"),
+        row(
+            rf"(?:have|has)_an?_(?P<role>(?:\w+_)?{any_of(ROLES)})(?:_(?:named|called)_|,\s*|:\s*)OBJ"
+        ),
+        row(
+            rf"(?:have|has|got)_(?:[\w-]+_){{1,3}}(?P<role>{any_of(PLURAL_KIN)})"
+            r"(?:_(?:named|called)_|,\s*|:\s*|\s*\()OBJ",
+        ),
+        row(r"(?:report|reports)_to_OBJ", says="reports to"),
+        row(rf"{_WORK}_(?:closely_)?with_OBJ", be=None, says="works with"),
         row(r"(?:met|know|knows)_(?!(?:that|how|what|why|where|about)\b)OBJ"),
     ),
 )
@@ -119,7 +155,9 @@ TOOLS_AND_SKILLS = (
         ),
         row(r"(?:switched|migrated)_(?:over_)?to_OBJ", replaces=True),
         row(r"(?:use|uses|using|rely_on|relies_on)_OBJ"),
-        row(r"(?:drive|drives|driving|own|owns)_(?P<obj>an?_.+)"),
+        row(r"(?:drive|drives|driving)_(?P<obj>an?_.+)"),
+        row(r"(?:own|owns)_(?P<obj>an?_CAP.*)"),
+        row(rf"{_WORK}_with_(?P<obj>{any_of(TECHNOLOGIES)}(?![\w-]).*)"),
         row(r"(?:ditched|dropped|uninstalled|abandoned)_(?P<obj>CAP.*)", ends=True),
     ),
     *rules(
@@ -136,11 +174,13 @@ TOOLS_AND_SKILLS = (
         row(
             r"(?:speak|speaks|speaking)_(?:a_(?:little|bit)_(?:of_)?|fluent_)?"
             rf"(?P<obj>{any_of(LANGUAGES)}(?!\w).*)",
-            modal=True,
+            can=None,
         ),
-        row(r"(?:play|plays)_(?!an?_(?:\w+_)?(?:role|part)\b)OBJ", modal=True),
-        row(r"(?:code|codes|program|programs)_in_OBJ", modal=True),
-        row(r"(?:fluent|proficient|experienced|skilled)_(?:in|at|with)_OBJ", be=True),
+        row(r"(?:play|plays)_(?!an?_(?:\w+_)?(?:role|part)\b)OBJ", can=None),
+        row(r"(?:practice|practise|practices|practises|practicing|practising)_(?!for\b)OBJ"),
+        row(rf"(?:do|does|doing)_(?P<obj>{any_of(HOBBIES)})(?![\w-])", be=None),
+        row(r"(?:code|codes|program|programs)_in_OBJ", can=None),
+        row(r"(?:fluent|proficient|experienced|skilled|good)_(?:in|at|with)_OBJ", be=True),
         row(rf"(?:know|knows)_(?P<obj>{any_of(TECHNOLOGIES | LANGUAGES)}(?![\w-]).*)"),
         row(r"(?:know|knows)_how_to_OBJ", shape=Shape.ACTION),
     ),

@@ -62,6 +62,7 @@ _SPLIT = re.compile(
     rf"|when|whenever|until|unless|if|or)\s+(?={_SUBJECT}(?:\s|'))"
     rf"|\s*,\s*(?=(?:{_SUBJECT})\s|I'm\b)"
     r"|\s*,\s*(?=(?:what|which|who|how|why|when|where|can|could|should|would|do|does|any)\b)"
+    r"|\s*,\s*(?=(?:the|that|this|these|those)\s+(?:[\w'-]+\s+){1,2}(?:is|are|was|were|has|have)\b)"
     rf"|\s*,?\s+(?:and|but|&)\s+(?P<finite>(?={_FINITE}))"
     rf"|\s*,?\s+(?:and|but)\s+(?P<elliptical>(?={_ELLIPTICAL}))"
     rf"|\s*,\s+(?P<apposition>(?={_ELLIPTICAL}))"

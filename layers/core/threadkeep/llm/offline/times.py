@@ -163,7 +163,12 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Resolve], ...] = (
     (_pattern(rf"{_NUMBER} {_UNIT}s? ago"), _ago),
     (_pattern(rf"in {_NUMBER} {_UNIT}s?(?:' time)?"), _ahead),
     (_pattern(r"(?P<which>last|this|next|past) (?P<unit>week|month|year)"), _near),
-    (_pattern(rf"(?:this )?(?P<which>last|past|next|this|coming|on) {_WEEKDAY_NAME}"), _weekday),
+    (
+        _pattern(
+            rf"(?:this )?(?P<which>last|past|next|this|coming|on) {_WEEKDAY_NAME}(?!\s+\w+s\b)"
+        ),
+        _weekday,
+    ),
     (_pattern(r"(?:over )?(?P<which>last|past|this|next) weekend"), _weekend),
     (_pattern(r"\d{4}-\d{2}-\d{2}", before=r"(?:on |since )?"), _iso),
     (_pattern(rf"{_MONTH_NAME} {_DAY_OF_MONTH},? {_YEAR}", before="(?:on |since )?"), _month),

@@ -18,7 +18,8 @@ SELF_NAMES = tuple(
     re.compile(pattern)
     for pattern in (
         rf"(?:[Mm]y|MY) (?:full |first |real |given )?name(?:\s+is|'s)\s+{_NAME}",
-        r"(?:[Yy]ou can |[Pp]lease |[Jj]ust )*[Cc]all me (?P<name>[A-Z][\w'-]*)$",
+        r"(?:[Yy]ou can |[Pp]lease |[Jj]ust )*[Cc]all me "
+        r"(?P<name>[A-Z][\w'-]*)(?=\s*(?:[,.!]|$|and\s))",
         rf"(?:I am|I'm|i'm|i am) called {_NAME}",
         r"I go by (?P<name>[A-Z][\w'-]*)",
     )
@@ -77,6 +78,15 @@ WHOLE_RULES = (
     _whole(
         rf"my (?:native|first|mother) (?:language|tongue){_IS}(?P<obj>.+)",
         Rule(R.KNOWS, T.SKILL, Shape.NAME, 0.7, says="native language"),
+    ),
+    _whole(
+        rf"my (?:new |current |main |old |work )*(?P<noun>phone|laptop|computer|car|bike|camera"
+        rf"|editor|keyboard|browser|ide|guitar|operating system|os){_IS}(?:an? )?(?P<obj>.+)",
+        Rule(R.USES, T.CONCEPT, Shape.PROPER, 0.6),
+    ),
+    _whole(
+        rf"my go-to (?P<noun>[\w -]{{2,30}}?){_IS}(?P<obj>.+)",
+        Rule(R.PREFERS, T.PREFERENCE, Shape.PHRASE, 0.7, says="go-to"),
     ),
     _whole(
         rf"my hometown{_IS}(?P<obj>.+)",
