@@ -85,7 +85,17 @@ def failures() -> Iterator[Failure]:
         described = found.title if found is ThreadkeepError else inspect.getdoc(found) or ""
         yield Failure(found.code, found.status, described.partition("\n")[0])
     for path in sorted([*PACKAGE.rglob("*.py"), *(ROOT / "functions").rglob("*.py")]):
-        yield from _Finder(path).find()
+        yield from codes_in(path)
+
+
+def codes_in(path: Path) -> Iterator[Failure]:
+    """Yield the codes that a module names: in calls of error classes, and of functions that
+    return an error.
+
+    Raises:
+        ValueError: A code is not written out where the error is made.
+    """
+    yield from _Finder(path).find()
 
 
 class _Finder(ast.NodeVisitor):

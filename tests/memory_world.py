@@ -11,9 +11,11 @@ from tests.fakes.audit import FakeAuditLog
 from tests.fakes.clock import FakeClock
 from tests.fakes.conversations import FakeConversationStore
 from tests.fakes.embedder import HashingEmbedder
+from tests.fakes.extraction import FakeExtractionStore
 from tests.fakes.idempotency import FakeIdempotencyStore
 from tests.fakes.ids import SequentialIds
 from tests.fakes.memory import FakeMemoryStore
+from tests.fakes.queue import FakeExtractionQueue
 from tests.fakes.vector_rows import FakeVectorRows
 from tests.gateway import Gateway, ManyAtOnce
 from threadkeep.bootstrap import Bootstrap
@@ -53,6 +55,8 @@ class MemoryWorld:
             "ids": SequentialIds(),
             "memory_store": self.store,
             "conversation_store": FakeConversationStore(self.store),
+            "extraction_store": FakeExtractionStore(),
+            "extraction_queue": FakeExtractionQueue(),
             "idempotency_store": FakeIdempotencyStore(),
             "audit_log": self.audit,
             "embedder": embedder,

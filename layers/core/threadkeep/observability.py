@@ -8,8 +8,8 @@ from aws_lambda_powertools import Logger
 
 @cache
 def logger() -> Logger:
-    """Return the process's logger, made on first use."""
-    return Logger(service="threadkeep", utc=True)
+    """Return the logger of the function, made on first use; POWERTOOLS_SERVICE_NAME names it."""
+    return Logger(utc=True)
 
 
 def describe(error: BaseException) -> dict[str, object]:

@@ -1,0 +1,87 @@
+"""What is generated from the code says what the code does."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from local import docs
+from threadkeep import openapi
+
+HOW = "run `python -m local.docs`"
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads(docs.openapi_text())
+    return loaded
+
+
+def test_openapi_is_up_to_date() -> None:
+    assert docs.OPENAPI.read_text("utf-8") == docs.openapi_text(), HOW
+
+
+def test_table_of_error_codes_is_up_to_date() -> None:
+    assert docs.ERRORS.read_text("utf-8") == docs.errors_text(), HOW
+
+
+def test_documentation_links_to_the_file_that_is_shipped() -> None:
+    assert (docs.ROOT / "docs/openapi.json").resolve() == docs.OPENAPI
+    assert openapi.published() == json.loads(docs.OPENAPI.read_text("utf-8"))
+
+
+def test_every_operation_has_a_name_and_a_summary_of_its_own(document: dict[str, Any]) -> None:
+    # given
+    operations = [one for path in document["paths"].values() for one in path.values()]
+    # then
+    names = [operation["operationId"] for operation in operations]
+    assert len(set(names)) == len(names)
+    assert all(operation["summary"].endswith(".") for operation in operations)
+
+
+def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
+    # given
+    def references(node: Any) -> set[str]:
+        if isinstance(node, dict):
+            own = {node["$ref"]} if isinstance(node.get("$ref"), str) else set()
+            return own.union(*(references(value) for value in node.values()))
+        return (
+            set().union(*(references(value) for value in node)) if isinstance(node, list) else set()
+        )
+
+    # then
+    known = {f"#/components/schemas/{name}" for name in document["components"]["schemas"]}
+    assert references(document) <= known
+
+
+def test_open_routes_ask_for_no_token(document: dict[str, Any]) -> None:
+    assert document["paths"]["/api/v1/health"]["get"]["security"] == []
+    assert document["security"] == [{"token": []}]
+
+
+def test_code_that_is_not_written_out_is_found(tmp_path: Any) -> None:
+    # given: a module that makes an error with a code that nobody can read off
+    path = tmp_path / "made_up.py"
+    path.write_text("def f(x): raise ConflictError('No.', code=x + 'y')")
+    # then
+    with pytest.raises(ValueError, match="not written out"):
+        list(docs.codes_in(path))
+
+
+def test_codes_are_read_from_calls_and_from_functions_that_make_errors(tmp_path: Any) -> None:
+    # given
+    path = tmp_path / "made_up.py"
+    path.write_text(
+        "def a(n): raise ConflictError(f'Too {n}.', code='too_much')\n"
+        "def b(code, detail) -> ValidationError: return ValidationError(detail, code=code)\n"
+        "def c(): raise b('odd', 'It is odd.')\n"
+        "def d(): raise invalid_field('name', 'ugly', 'It is ugly.')\n"
+    )
+    # then
+    assert [(one.code, one.status, one.meaning) for one in docs.codes_in(path)] == [
+        ("too_much", 409, "Too {…}."),
+        ("odd", 422, "It is odd."),
+        ("ugly", 422, "It is ugly."),
+    ]
