@@ -60,16 +60,26 @@ def _row(
     return _Pattern(re.compile(whole), relation, target, importance, name, says, ends)
 
 
-_ROLE = (
-    "(?P<role>老板|上司|经理|同事|朋友|妹妹|姐姐|哥哥|弟弟|妈妈|爸爸|妻子|丈夫|老婆|老公"
-    "|女儿|儿子|老师)"
+_ROLES = (
+    "老板|上司|领导|经理|同事|朋友|闺蜜|室友|邻居|老师|导师|同学|妹妹|姐姐|哥哥|弟弟|妈妈|爸爸|母亲|父亲"
+    "|父母|妻子|丈夫|太太|先生|老婆|老公|爱人|女朋友|男朋友|女儿|儿子|孩子|爷爷|奶奶|外公|外婆|叔叔|阿姨"
+    "|舅舅|表哥|表姐|表弟|表妹"
 )
+_ROLE = f"(?P<role>{_ROLES})"
+# "我妈妈…" is about her, not about who writes.
+_SOMEONE_ELSE = re.compile(rf"(?:我|我们)(?:的)?(?:{_ROLES}|公司|团队|家人)")
 _JOB = "(?:师|医生|护士|程序员|经理|学生|教授|司机|记者|作家|会计|警察|演员)"
+# "在北京工作" tells where someone works, not for whom.
+_PLACE = (
+    "(?P<obj>[^，。\\s]{1,10}(?:市|省|县|国)|北京|上海|广州|深圳|杭州|成都|南京|武汉|西安|重庆|天津|苏州"
+    "|香港|澳门|台北|东京|大阪|首尔|新加坡|纽约|伦敦|巴黎|柏林|悉尼|多伦多|硅谷)"
+)
 _PATTERNS = (
     _row(rf"(?:的名字)?(?:叫做?|名叫|的名字是|姓名是){_OBJ}", None, T.PERSON, 0.9),
-    _row(rf"的?{_ROLE}(?:叫|名叫|是){_OBJ}", R.KNOWS, T.PERSON, 0.7),
+    _row(rf"的?{_ROLE}(?:名叫|叫){_OBJ}", R.KNOWS, T.PERSON, 0.7),
     _row(rf"(?:不再|已经不)在{_OBJ}(?:工作|上班)", R.WORKS_AT, T.ORGANIZATION, 0.8, ends=True),
     _row(rf"从{_OBJ}(?:离职|辞职)", R.WORKS_AT, T.ORGANIZATION, 0.8, ends=True),
+    _row(rf"在{_PLACE}(?:工作|上班)", R.LOCATED_IN, T.LOCATION, 0.75),
     _row(rf"在{_OBJ}(?:工作|上班|任职)", R.WORKS_AT, T.ORGANIZATION, 0.85),
     _row(
         rf"(?:在[^，。]{{1,15}})?(?:做|当|是)(?:一名|一个|一位|名|个)?(?P<obj>[^，。\s]{{1,12}}{_JOB})",
@@ -112,8 +122,12 @@ def read_chinese(text: str, notebook: Notebook) -> None:
                 source, clause = person, clause[1:]
             elif clause.startswith(("我", "本人")):
                 source = SELF_REF
-            if source is not None:
-                person = _read_clause(clause, source, notebook) or person
+            if source is None:
+                continue
+            named = _read_clause(clause, source, notebook)
+            person = named or person
+            if source == SELF_REF and _SOMEONE_ELSE.match(clause):
+                source = named  # what follows is about the person just spoken of
 
 
 def _read_clause(clause: str, source: str, notebook: Notebook) -> str | None:
