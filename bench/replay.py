@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 import tomllib
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import groupby
@@ -31,11 +32,12 @@ from bench import locomo  # noqa: E402
 from threadkeep.domain.conversations import Role  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from threadkeep.domain.conversations import Message
 
 MODEL = "openai:replay"
+OFFLINE = "offline"
 AGENT = {"name": "Replay", "model_id": MODEL, "enable_memory": True}
 SILENCE = "(says nothing)"
 """What the model answers where the session ends with the user."""
@@ -213,32 +215,51 @@ def replay(
     api = Api(stack, user)
     model = ScriptedModel(_replay_port())
     try:
-        agent = api.agent()
-        run = f"replay-{time.time_ns():x}"
-        scripts = [turns_of(session) for session in sessions]
-        left_out = sum(lead for _, lead in scripts)
-        total, done = sum(len(turns) for turns, _ in scripts), 0
-        for number, (turns, _) in enumerate(scripts, 1):
-            thread = f"{run}-{number}"
-            for turn in turns:
-                model.answer = turn.answer
-                body = {"message": turn.said, "conversation_id": thread}
-                api.call("POST", f"/agents/{agent}/chat", json=body)
-                done += 1
-                _progress(done, total, f"session {number} of {len(scripts)}")
-            _check_stored(api, thread, turns)
-        print(
-            f"{2 * total} messages of {len(scripts)} sessions stored as sent and in order"
-            + (f"; {left_out} opening answers without a question left out" if left_out else "")
-        )
-        last_said = {f"{run}-{n}": 2 * len(turns) - 1 for n, (turns, _) in enumerate(scripts, 1)}
-        _wait_for_learning(api, last_said)
-        model.answer = "This is what I was given."
-        body = {"message": asked, "conversation_id": f"{run}-question"}
-        answer = api.call("POST", f"/agents/{agent}/chat", json=body)
+        with _extraction_on(OFFLINE, Api(stack, "admin")):
+            _replay(api, model, sessions, asked)
     finally:
         model.close()
+
+
+def _replay(
+    api: Api, model: ScriptedModel, sessions: Sequence[Sequence[Message]], asked: str
+) -> None:
+    agent = api.agent()
+    run = f"replay-{time.time_ns():x}"
+    scripts = [turns_of(session) for session in sessions]
+    left_out = sum(lead for _, lead in scripts)
+    total, done = sum(len(turns) for turns, _ in scripts), 0
+    for number, (turns, _) in enumerate(scripts, 1):
+        thread = f"{run}-{number}"
+        for turn in turns:
+            model.answer = turn.answer
+            body = {"message": turn.said, "conversation_id": thread}
+            api.call("POST", f"/agents/{agent}/chat", json=body)
+            done += 1
+            _progress(done, total, f"session {number} of {len(scripts)}")
+        _check_stored(api, thread, turns)
+    print(
+        f"{2 * total} messages of {len(scripts)} sessions stored as sent and in order"
+        + (f"; {left_out} opening answers without a question left out" if left_out else "")
+    )
+    last_said = {f"{run}-{n}": 2 * len(turns) - 1 for n, (turns, _) in enumerate(scripts, 1)}
+    _wait_for_learning(api, last_said)
+    model.answer = "This is what I was given."
+    body = {"message": asked, "conversation_id": f"{run}-question"}
+    answer = api.call("POST", f"/agents/{agent}/chat", json=body)
     _print_recall(asked, answer["recall"])
+
+
+@contextmanager
+def _extraction_on(model_id: str, admin: Api) -> Iterator[None]:
+    """Let extraction run on a model meanwhile: the scripted one can only answer."""
+    key = "memory_extraction_model_id"
+    before = admin.call("GET", f"/admin/site-settings/{key}")["value"]
+    admin.call("PUT", f"/admin/site-settings/{key}", json={"value": model_id})
+    try:
+        yield
+    finally:
+        admin.call("PUT", f"/admin/site-settings/{key}", json={"value": before})
 
 
 def _stack(path: Path) -> dict[str, Any]:
@@ -282,6 +303,9 @@ def _wait_for_learning(api: Api, last_said: dict[str, int]) -> None:
     deadline = time.monotonic() + LEARNING_SECONDS
     while time.monotonic() < deadline:
         jobs = [job for job in api.items("/memories/jobs") if job["conversation_id"] in last_said]
+        failed = next((job for job in jobs if job["status"] == "failed"), None)
+        if failed:
+            raise ReplayError(f"extraction gave up: {failed['reason']}")
         done = [job for job in jobs if job["status"] == "done"]
         learned = {
             job["conversation_id"]
