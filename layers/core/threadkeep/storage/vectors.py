@@ -114,7 +114,11 @@ class DynamoVectorRows:
         """Return the refs that changed, by the id of the batch that logged them, in one query."""
         low, high = keys.index_log(since, ""), keys.between(keys.INDEX_LOG)[1]
         items = self._table.query(keys.user(user_id), Path(keys.SORT_KEY).between(low, high))
-        return {item.batch: list(item.refs) for item in items if isinstance(item, IndexLogItem)}
+        return {
+            item.batch: [str(ref) for ref in item.refs]
+            for item in items
+            if isinstance(item, IndexLogItem)
+        }
 
     def _put_and_log(self, user_id: str, items: Sequence[VectorItem], at: datetime) -> None:
         """Store rows, then log them: a row that is not logged yet is still marked pending."""
