@@ -338,6 +338,28 @@ def test_sweep_that_was_overtaken_leaves_the_next_life_alone(
     assert len([mark for mark in fresh if mark.kind is DocumentKind.EPISODE]) == 50
 
 
+def test_message_that_slips_in_before_the_deletion_is_marked_above_its_place(real: Stores) -> None:
+    # Given a deletion that is on its way
+    lease = acquire(real)
+    real.conversations.append(USER, lease, [message(1)], at=NOW, index=True)
+    table, _ = services(real)
+
+    def slip_in() -> None:
+        turn = [message(2), message(3), message(4)]
+        real.conversations.append(USER, lease, turn, at=NOW, index=True)
+
+    slipped_in = HeldUp(table, at=1, meanwhile=slip_in)
+
+    # When a turn is stored before it arrives
+    assert real.conversations.delete(USER, "c1", at=later(hours=1))
+
+    # Then the index is told of its messages, too, above any revision that they can have had there
+    assert slipped_in.is_over
+    marks = real.memory.pending(USER)
+    assert len(marks) == 4
+    assert all(mark.deleted and mark.revision > 4 for mark in marks)
+
+
 def test_new_life_waits_for_the_sweep_of_the_former_one(real: Stores) -> None:
     # Given a deletion whose worker died after its first step
     build(real)
@@ -350,7 +372,7 @@ def test_new_life_waits_for_the_sweep_of_the_former_one(real: Stores) -> None:
     # When the id is used again
     lease = acquire(real, now=later(hours=2))
 
-    # Then the former life was swept away first, and its pinned places are free
+    # Then the former life was swept away first, and nothing of it is in the way
     assert unfinished(before=later(hours=3), limit=10) == []
     assert stored_bodies(real) == []
     real.conversations.append(USER, lease, [message(1, "new")], at=later(hours=2))
