@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -161,6 +161,21 @@ def test_known_at_shows_what_was_held_before_a_correction(world: MemoryWorld) ->
     assert shown.recorded_to is not None
     assert [entity.description for entity in graph.entities] == ["", "Anvils."]
     assert world.graph(mia).relations == ()
+
+
+def test_change_is_known_from_the_very_moment_it_was_made(world: MemoryWorld) -> None:
+    # given
+    entity = world.entity("Acme", description="One.")
+    changed = world.entity("Acme", description="Two.")
+    world.entity("Acme", description="Three.")
+
+    def known(at: datetime) -> str:
+        return world.graph(entity.id, known_at=at).entities[0].description
+
+    # then
+    assert known(changed.updated_at) == "One. Two."
+    assert known(changed.updated_at - timedelta(microseconds=1)) == "One."
+    assert known(entity.created_at) == "One."
 
 
 def test_entity_of_later_is_not_known_before(world: MemoryWorld) -> None:

@@ -193,11 +193,7 @@ class RelationStatements:
         if relation.relation_type not in SINGLE_VALUED:
             return
         halves = self._of_type(user_id, relation.source_entity_id, relation, closed=False)
-        current = [
-            h.relation_id
-            for h in halves
-            if h.is_current(now) and h.other_id != relation.target_entity_id
-        ]
+        current = [half.relation_id for half in halves if half.is_current(now)]
         for other in self._store.get_relations(user_id, current).values():
             # The old one ends where the new one begins, if that is known and makes sense.
             begins = relation.valid_from
