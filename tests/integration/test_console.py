@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from functions.console import app
+from threadkeep.errors import NotFoundError
+from threadkeep.http.problems import problem
 
 EVENTS = Path(__file__).parents[2] / "events"
 ORIGIN = "https://memory.example.com"
@@ -103,9 +105,8 @@ def test_what_is_no_file_of_the_build_is_not_found(path: str) -> None:
     answer = get(path)
     assert answer["statusCode"] == 404
     assert answer["headers"]["content-type"] == "application/problem+json"
-    problem = json.loads(answer["body"])
-    assert (problem["status"], problem["code"]) == (404, "not_found")
-    assert problem["request_id"] == "0f0c5e7a-7b62-11e6-9a41-93e8deadbeef"
+    error = NotFoundError("No such file.")
+    assert json.loads(answer["body"]) == problem(error, "0f0c5e7a-7b62-11e6-9a41-93e8deadbeef")
     assert answer["headers"]["cache-control"] == "no-store"
 
 

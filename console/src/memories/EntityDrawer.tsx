@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useRef } from "react";
+import { useLayoutEffect, useRef } from "react";
 import { getEntity } from "../api/memories";
 import type { Entity } from "../api/types";
 import { useApi } from "../session/useSession";
@@ -17,10 +17,10 @@ interface Props {
 /** One entity with its relations, over the page; Escape and a click beside it close it. */
 export function EntityDrawer({ id, onSelect, onClose }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const element = dialog.current;
     element?.showModal();
-    return () => element?.close(); // gives the focus back to what had it
+    return () => element?.close(); // while it is in the page, to give the focus back
   }, []);
   const api = useApi();
   const entity = useQuery({

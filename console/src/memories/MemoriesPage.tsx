@@ -50,12 +50,13 @@ function Entities({ view, onSelect, onClearFilters }: EntitiesProps) {
     getNextPageParam: (page) => page.next_cursor,
     placeholderData: keepPreviousData,
   });
-  if (list.isPending) return <Loading />;
   if (list.isError && !list.data) {
     const retry = () => list.refetch();
     return <Failure what="Memories can not be read" error={list.error} onRetry={retry} />;
   }
-  const entities = list.data.pages.flatMap((page) => page.items);
+  const entities = list.data?.pages.flatMap((page) => page.items) ?? [];
+  // While another filter's answer is awaited the former rows stay; that it had none says nothing.
+  if (list.isPending || (list.isPlaceholderData && !entities.length)) return <Loading />;
   if (!entities.length && !list.hasNextPage) {
     return text || type ? <NoMatch onClear={onClearFilters} /> : <NothingYet />;
   }

@@ -12,10 +12,10 @@ export function TypeChip({ type }: { type: EntityType }) {
 export function Importance({ value }: { value: number }) {
   return (
     <span className="importance">
+      {value.toFixed(2)}
       <span className="bar" aria-hidden="true">
         <i style={{ width: `${value * 100}%` }} />
       </span>
-      {value.toFixed(2)}
     </span>
   );
 }

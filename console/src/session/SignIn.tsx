@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { Logo } from "../shared/Logo";
 import { Notice } from "../shared/Notice";
 import type { Session } from "./session";
 
@@ -8,6 +9,7 @@ export function SignIn(props: { session: Session; problem?: string | undefined }
   const signIn = () => props.session.signIn().catch((error: Error) => setProblem(error.message));
   return (
     <main className="welcome">
+      <Logo size={44} />
       <h1>Threadkeep</h1>
       <p>See and search what your agents remember about you.</p>
       {problem && <Notice title="Signing in did not work" detail={problem} />}
