@@ -143,6 +143,19 @@ def test_pages_agree_with_the_total_and_each_other(api: Gateway) -> None:
     assert (len(seen), set(seen)) == (23, made)
 
 
+def test_page_ends_early_at_four_megabytes_and_goes_on(api: Gateway) -> None:
+    # given: control characters take six bytes each in JSON, so that 100 entities are 4.8 MB
+    made = {create(api, f"n{number}", description="\x00" * 8_000) for number in range(100)}
+    # when
+    first = api.get(ENTITIES, query={"limit": "100"})
+    rest = api.get(ENTITIES, query={"limit": "100", "cursor": first.body["next_cursor"]})
+    # then
+    assert len(json.dumps(first.body)) <= 4 * 1024 * 1024
+    seen = [item["id"] for item in [*first.body["items"], *rest.body["items"]]]
+    assert (len(seen), set(seen)) == (100, made)
+    assert "next_cursor" not in rest.body
+
+
 def test_relation_goes_from_created_to_closed_to_gone(api: Gateway) -> None:
     # given
     mia, acme, globex = (create(api, name) for name in ("Mia", "Acme", "Globex"))

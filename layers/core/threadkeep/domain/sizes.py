@@ -2,16 +2,17 @@
 
 from collections.abc import Sequence
 from itertools import accumulate, takewhile
+from typing import Any
 
-from pydantic import BaseModel
+from pydantic_core import to_json
 
 
-def json_bytes(item: BaseModel) -> int:
+def json_bytes(item: Any) -> int:
     """Return the size of an item in an answer."""
-    return len(item.model_dump_json(exclude_none=True).encode())
+    return len(to_json(item, exclude_none=True))
 
 
-def fitting(items: Sequence[BaseModel], most: int) -> int:
+def fitting(items: Sequence[Any], most: int) -> int:
     """Return how many of the first items fit ``most`` bytes together."""
     totals = accumulate(json_bytes(item) for item in items)
     return sum(1 for _ in takewhile(lambda total: total <= most, totals))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, Field, model_validator
 
 from threadkeep.domain import cursors
-from threadkeep.domain.limits import MAX_PAGE_SIZE, MAX_PAGE_WINDOW
+from threadkeep.domain.limits import MAX_PAGE_BYTES, MAX_PAGE_SIZE, MAX_PAGE_WINDOW
+from threadkeep.domain.sizes import fitting
 from threadkeep.domain.types import Model
 from threadkeep.http.routes import Answer, Request
 from threadkeep.ports import PageRequest
@@ -104,7 +106,7 @@ def listed[T, B, Q: ListQuery](
     fetch: Callable[[PageRequest], Page[T]],
     show: Callable[[T], Any] = lambda item: item,
 ) -> Answer:
-    """Answer with the page that a request asks for.
+    """Answer with the page that a request asks for; it ends early at 4 MB.
 
     Args:
         request: The request.
@@ -122,7 +124,12 @@ def listed[T, B, Q: ListQuery](
         with_total=query.by_page,
     )
     page = fetch(wanted)
-    body: dict[str, Any] = {"items": [show(item) for item in page.items]}
+    items = [show(item) for item in page.items]
+    fits = fitting(items, MAX_PAGE_BYTES)
+    if fits < len(items):
+        page = fetch(replace(wanted, limit=max(1, fits)))
+        items = [show(item) for item in page.items]
+    body: dict[str, Any] = {"items": items}
     cursor = cursor_at(request, page.next_position, query.filters)
     if cursor is not None:
         body["next_cursor"] = cursor
