@@ -204,7 +204,7 @@ def test_search_filter_and_order_choose_what_is_listed(
     expect(page.get_by_text("No memory matches")).to_be_visible()
     # And clearing both and ordering by name shows all
     page.get_by_role("button", name="Clear search and filter").click()
-    page.get_by_label("Order").select_option("By name")
+    page.get_by_label("Order").select_option("Name")
     expect(names).to_have_text(["aardvark", "zebra crossing", "Ümit"])
     expect(page.get_by_role("searchbox")).to_have_value("")
 

@@ -64,8 +64,8 @@ function Detail({ entity, onSelect }: { entity: Entity; onSelect: (id: string) =
       <h2>{entity.name}</h2>
       <p>
         <TypeChip type={entity.entity_type} />
-        {entity.is_self && " This is you: the facts you tell about yourself start here."}
       </p>
+      {entity.is_self && <p>This is you: what you tell about yourself starts here.</p>}
       {entity.description && <p className="prose">{entity.description}</p>}
       <dl>
         <dt>Importance</dt>

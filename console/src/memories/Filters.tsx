@@ -56,8 +56,8 @@ export function Filters({ view, onChange }: Props) {
           value={view.sort}
           onChange={({ target }) => onChange({ sort: target.value as EntitySort })}
         >
-          <option value="updated">Newest first</option>
-          <option value="name">By name</option>
+          <option value="updated">Newest</option>
+          <option value="name">Name</option>
         </select>
       </label>
     </search>

@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import type { ReactElement } from "react";
 import { getNeighbourhood } from "../api/memories";
 import type { Relation } from "../api/types";
 import { useApi } from "../session/useSession";
@@ -37,17 +38,22 @@ export function Relations({ entityId, onSelect }: Props) {
   const incoming = relations.filter((relation) => relation.target_entity_id === entityId);
   return (
     <>
-      <section>
-        <h3>Outgoing relations</h3>
-        {outgoing.length === 0 && <p className="quiet">None</p>}
-        <ul>{outgoing.map((relation) => line(relation, relation.target_entity_id, true))}</ul>
-      </section>
-      <section>
-        <h3>Incoming relations</h3>
-        {incoming.length === 0 && <p className="quiet">None</p>}
-        <ul>{incoming.map((relation) => line(relation, relation.source_entity_id, false))}</ul>
-      </section>
+      <Lines title="Outgoing relations">
+        {outgoing.map((relation) => line(relation, relation.target_entity_id, true))}
+      </Lines>
+      <Lines title="Incoming relations">
+        {incoming.map((relation) => line(relation, relation.source_entity_id, false))}
+      </Lines>
       {truncated && <p className="quiet">There are more relations than are shown.</p>}
     </>
+  );
+}
+
+function Lines({ title, children }: { title: string; children: ReactElement[] }) {
+  return (
+    <section>
+      <h3>{title}</h3>
+      {children.length > 0 ? <ul>{children}</ul> : <p className="quiet">None</p>}
+    </section>
   );
 }
