@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.gateway import Gateway
-from threadkeep.errors import NotFoundError
+from threadkeep.errors import NotFoundError, UnavailableError
 from threadkeep.http import rest_handler
 
 if TYPE_CHECKING:
@@ -137,6 +137,18 @@ def test_key_of_a_lost_request_is_free_after_its_time_limit(gateway: Gateway, si
     late = create(gateway)
     # then
     assert (early.status, late.status) == (409, 201)
+
+
+def test_done_work_is_acknowledged_though_its_record_is_lost(
+    gateway: Gateway, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given
+    def fail(*_: Any) -> None:
+        raise UnavailableError
+
+    monkeypatch.setattr(site.idempotency_store, "finish", fail)
+    # then
+    assert create(gateway).status == 201
 
 
 @pytest.mark.parametrize("key", ["", "a b", "é", "x" * 256])

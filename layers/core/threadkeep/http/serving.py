@@ -250,7 +250,13 @@ def _serve_once(
         store.abandon(owner, wire.target, key, claim)
     else:
         stored = StoredAnswer(answer.status, answer.headers, answer.body)
-        store.finish(owner, wire.target, key, claim, stored)
+        try:
+            store.finish(owner, wire.target, key, claim, stored)
+        except ThreadkeepError as error:
+            # The work is done. A failure would make the caller do it again.
+            logger().warning(
+                "not_replayable", extra={"request_id": wire.request_id, "code": error.code}
+            )
     return answer
 
 
