@@ -277,6 +277,7 @@ def test_nothing_is_left_of_a_deleted_conversation(real: Stores) -> None:
     assert stored_bodies(real) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer_lost", [False, True])
 def test_worker_that_dies_anywhere_leaves_what_a_retry_completes(
     emulator: str, answer_lost: bool
