@@ -63,7 +63,10 @@ class BedrockRuntime:
             ModelThrottledError: Bedrock still limits the rate after the last attempt.
             ModelError: The call failed; ``retryable`` tells whether a later one may succeed.
         """
-        from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
+        from botocore import exceptions
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        interrupted = (exceptions.ConnectionError, exceptions.HTTPClientError)
 
         for attempt in range(1, _ATTEMPTS + 1):
             try:
@@ -78,7 +81,7 @@ class BedrockRuntime:
             except BotoCoreError as error:
                 raise ModelError(
                     f"{model_id} can not be reached ({type(error).__name__})",
-                    extra={"retryable": isinstance(error, HTTPClientError)},
+                    extra={"retryable": isinstance(error, interrupted)},
                 ) from error
             self._sleep(random.uniform(0, 2.0**attempt / 2))
         raise AssertionError("the last attempt returns or raises")

@@ -13,7 +13,9 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _AFTER_STRING_OF_OBJECT = re.compile(r"\s*(?::|,\s*\"|,?\s*\}|$)")
-_AFTER_STRING_OF_ARRAY = re.compile(r"\s*(?:,\s*[\"\[{\d-]|,?\s*\]|$)")
+_AFTER_STRING_OF_ARRAY = re.compile(
+    r"\s*(?:,\s*(?:[\"\[{\d-]|(?:true|false|null|True|False|None)\b)|,?\s*\]|$)"
+)
 
 
 @dataclass(frozen=True)
