@@ -10,11 +10,21 @@ from typing import TYPE_CHECKING, Any
 import boto3
 
 from tests.contract.emulated import REGION
+from tests.contract.memories import commit, entity, relation, support
 from tests.fakes.blobs import FakeBlobs
 from tests.fakes.conversations import FakeConversationStore
 from tests.fakes.extraction import FakeExtractionStore
 from tests.fakes.memory import FakeMemoryStore
-from threadkeep.domain.conversations import Conversation, Lease, Message, Role, message_id
+from threadkeep.domain.changes import CreateEntity, CreateRelation, Step
+from threadkeep.domain.conversations import (
+    Conversation,
+    Lease,
+    Message,
+    Role,
+    ToolCall,
+    message_id,
+)
+from threadkeep.domain.extraction import DueExtraction, Extraction, Job, JobStatus, Plan
 from threadkeep.ports import PageRequest
 from threadkeep.storage.blobs import S3Blobs
 from threadkeep.storage.conversations import DynamoConversationStore
@@ -24,6 +34,7 @@ from threadkeep.storage.memory import DynamoMemoryStore
 if TYPE_CHECKING:
     import pytest
 
+    from threadkeep.domain.changes import Change
     from threadkeep.ports import Blobs, ConversationStore, ExtractionStore, MemoryStore
     from threadkeep.storage.table import Table
 
@@ -174,3 +185,48 @@ def stored_bodies(stores: Stores) -> list[str]:
     _, blobs = services(stores)
     page = blobs.client.list_objects_v2(Bucket=blobs.bucket)
     return [entry["Key"] for entry in page.get("Contents", ())]
+
+
+def tool_round(seq: int, results: int, content: str = "") -> list[Message]:
+    """Make an assistant message with tool calls, and their results."""
+    calls = tuple(ToolCall(id=f"call{n}", name="look_up") for n in range(results))
+    return [
+        message(seq, "let me see", Role.ASSISTANT, tool_calls=calls),
+        *(
+            message(seq + 1 + n, content, Role.TOOL, tool_call_id=f"call{n}")
+            for n in range(results)
+        ),
+    ]
+
+
+def job_of(life: str, job_id: str = "j1", **fields: Any) -> Job:
+    """Make a job over c1."""
+    values = {"status": JobStatus.RUNNING, "created_at": NOW} | fields
+    return Job(id=job_id, conversation_id="c1", life=life, **values)
+
+
+def due_of(life: str, generation: int = 1) -> DueExtraction:
+    """Make a due row of c1."""
+    return DueExtraction(
+        user_id=USER,
+        conversation_id="c1",
+        agent_id="a1",
+        life=life,
+        generation=generation,
+        due_at=NOW,
+    )
+
+
+def learn(stores: Stores, source: Message, life: str) -> None:
+    """Store two entities and what relates them as a job does, with the words of a message."""
+    turn = f"c1/{source.id}"
+    stores.extraction.put_due(due_of(life), replaces=None)
+    stores.extraction.put_job(USER, job_of(life))
+    stores.extraction.save_plan(USER, "j1", Plan(to_seq=1, extraction=Extraction()))
+    changes: list[Change] = [
+        CreateEntity(entity("me"), support(turn, "I like tea")),
+        CreateEntity(entity("tea"), support(turn, "tea")),
+        CreateRelation(relation("r1", "me", "tea"), support(turn, "like tea")),
+    ]
+    for number, change in enumerate(changes):
+        commit(stores.memory, change, step=Step("j1", "c1", life, number, "stored"))
