@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from threadkeep.errors import UnavailableError
+from threadkeep.errors import UnavailableError, ValidationError
 from threadkeep.ports import Page
 
 if TYPE_CHECKING:
@@ -27,11 +27,15 @@ class FakeAuditLog:
         """Keep an entry."""
         if self.is_down:
             raise UnavailableError
-        self.kept.append(entry)
+        if entry not in self.kept:
+            self.kept.append(entry)
 
     def entries(self, year: int, month: int, page: PageRequest) -> Page[AuditEntry]:
         """List the entries of a month, newest first."""
-        found = [e for e in reversed(self.kept) if (e.at.year, e.at.month) == (year, month)]
+        found = [e for e in self.kept if (e.at.year, e.at.month) == (year, month)]
+        found.sort(key=lambda e: (e.at, e.id), reverse=True)
+        if page.position is not None and page.position.keys() != {"id"}:
+            raise ValidationError("The cursor is not one of this listing.", code="invalid_cursor")
         after = (page.position or {}).get("id")
         left = [entry for entry in found if after is None or entry.id < after]
         cut = left[page.skip : page.skip + page.limit]
