@@ -1,5 +1,6 @@
 """ministack, the AWS emulator, with IAM enforced: a function may do what its role allows."""
 
+import json
 import os
 import shutil
 import socket
@@ -58,6 +59,7 @@ def start(config: Config) -> Process:
     scratch = config.state / "tmp"  # workers unpack code here; a kill leaves it behind
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
+    _forget_stream_positions(config)
     environment = {
         **base_environment(),
         "BIND_HOST": HOST,
@@ -79,6 +81,19 @@ def start(config: Config) -> Process:
     )
     wait_for_port(process, config.ports.emulator)
     return process
+
+
+def _forget_stream_positions(config: Config) -> None:
+    """Let functions read the table's stream from its start.
+
+    The emulator remembers how far they had read, but not the records: after a restart they would
+    wait until the new stream is as long as the old one was.
+    """
+    path = config.state / "lambda.json"
+    if path.exists():
+        state = json.loads(path.read_text())
+        if state["payload"].pop("dynamodb_stream_positions", None):
+            path.write_text(json.dumps(state))
 
 
 def wait_for_port(process: Process, port: int) -> None:
