@@ -182,6 +182,7 @@ def main() -> None:
     parser.add_argument("--question", help="what to ask; default the first the sessions answer")
     parser.add_argument("--user", default="alice", help="who speaks; default alice")
     parser.add_argument("--stack", type=Path, default=ROOT / ".local/stack.json")
+    parser.add_argument("--port", type=int, help="of the scripted model; default as reserved")
     arguments = parser.parse_args()
     try:
         samples = locomo.read(arguments.file)
@@ -193,6 +194,7 @@ def main() -> None:
             arguments.question,
             _stack(arguments.stack),
             arguments.user,
+            arguments.port or _reserved_port(),
         )
     except (ReplayError, OSError, ValueError) as error:
         sys.exit(f"replay: {error}")
@@ -204,6 +206,7 @@ def replay(
     question: str | None,
     stack: dict[str, Any],
     user: str,
+    port: int,
 ) -> None:
     """Replay sessions of a conversation, check what is stored, ask, and print the recall.
 
@@ -213,7 +216,7 @@ def replay(
     sessions = sample.sessions[:count]
     asked = question or _question(sample, sessions)
     api = Api(stack, user)
-    model = ScriptedModel(_replay_port())
+    model = ScriptedModel(port)
     try:
         with _extraction_on(OFFLINE, Api(stack, "admin")):
             _replay(api, model, sessions, asked)
@@ -270,7 +273,7 @@ def _stack(path: Path) -> dict[str, Any]:
     return stack
 
 
-def _replay_port() -> int:
+def _reserved_port() -> int:
     settings = tomllib.loads((ROOT / "local/settings.toml").read_text())
     return int(settings["ports"]["replay"])
 
