@@ -27,7 +27,7 @@ LEAST_SHARE = 0.95
 SAMPLES = {
     "English": "We moved to the new office last week, and everybody is still unpacking boxes.",
     "German": "Die Geschwindigkeitsbegrenzung gilt für sämtliche Fahrzeuge außerhalb der Städte.",
-    "Vietnamese": "Tuần trước chúng tôi đã chuyển đến văn phòng mới và mọi người vẫn dỡ thùng đồ.",
+    "Vietnamese": "Tuần trước chúng tôi đã chuyển đến văn phòng mới và mọi người vẫn dỡ đồ.",
     "Chinese": "我们上周搬到了新的办公室，大家还在整理箱子。会议推迟到星期四，因为工程师生病了。",
     "traditional Chinese": "我們上週搬到了新的辦公室，大家還在整理箱子。會議延期到星期四。",
     "Japanese": "先週、新しいオフィスに引っ越しましたが、みんなまだ箱を片付けています。",
@@ -41,9 +41,9 @@ SAMPLES = {
     "Greek": "Την περασμένη εβδομάδα μετακομίσαμε στο νέο γραφείο και ξεπακετάρουμε κουτιά.",
     "Georgian": "გასულ კვირას ახალ ოფისში გადავედით და ყველა ჯერ კიდევ ყუთებს ალაგებს.",
     "emoji": "😀🎉👩‍👩‍👧‍👦🇯🇵🔥🥑🤷🏽‍♀️💯🫠🪿",
-    "base64": "iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4//8/w38GIAXDIBKE0DHxgljN",
+    "base64": "iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4//8/w38GIAXDIBKE0DHxg",
     "JSON": '{"user_id":"01HZX3","items":[{"sku":"A-1093","qty":3,"price":19.95}],"ok":true}',
-    "code": 'def f(x: int) -> dict[str, Any]:\n    return {k: v for k, v in g(x) if k % 3}\n\n\nf("a")',
+    "code": 'def f(x: int) -> dict[str, Any]:\n    return {k: v for k, v in g(x)}\n\nf("a")',
     "digits": "3.14159265358979 271828182845 2026-03-02T09:00:00+09:00 555-0199",
     "mixed": "John说 он любит कॉफी ☕ and 東京 #2024!",
 }
