@@ -163,6 +163,15 @@ def test_forged_return_signs_nobody_in(stack: RunningStack, new_page: Callable[.
     assert page.evaluate("sessionStorage.length") == 0
 
 
+def test_other_name_of_the_server_leads_to_the_origin_that_sign_in_knows(
+    stack: RunningStack, new_page: Callable[..., Page]
+) -> None:
+    page = new_page()
+    page.goto(f"http://127.0.0.1:{stack.stack.config.ports.origin}/app/memories?q=tea")
+    page.wait_for_url(f"{stack.addresses.console_url}?q=tea")
+    expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+
+
 def test_signing_out_leaves_nothing_behind(
     stack: RunningStack, someone: Account, new_page: Callable[..., Page]
 ) -> None:
