@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import product as combinations
 from typing import TYPE_CHECKING, Any
 
@@ -44,13 +44,13 @@ class Evidence:
     """The parts of relevance for every question and document of one conversation.
 
     Args:
-        refs: Refs of the turns, in ascending order, so that a stable sort breaks ties by ref.
+        turns: The turns in ascending order of their refs, so that a stable sort breaks ties by ref.
         lexical, similarity, speaker: Shape (questions, turns).
         fact_lexical, fact_similarity: Shape (questions, facts).
         learned: Pairs (fact, turn) of places: the fact was learned from the turn.
     """
 
-    refs: list[str]
+    turns: Sequence[Document]
     lexical: Matrix
     similarity: Matrix
     speaker: Matrix
@@ -71,29 +71,35 @@ class Evidence:
             + weights.support * support
         )
         best = np.argsort(-relevance, axis=1, kind="stable")[:, :LONGEST_RANKING]
-        return [[self.refs[place] for place in row] for row in best.tolist()]
+        return [[self.turns[place].ref for place in row] for row in best.tolist()]
+
+    def of_words(self, corpus: Corpus, parameters: Bm25f) -> Evidence:
+        """Return the same with other parameters of the lexical parts."""
+        return replace(
+            self,
+            lexical=_lexical(self.turns, corpus, parameters),
+            fact_lexical=_lexical(corpus.facts, corpus, parameters),
+        )
 
 
-def evidence(corpus: Corpus, parameters: Bm25f) -> Evidence:
-    """Compute the parts of relevance by the product's own functions."""
+def evidence(corpus: Corpus) -> Evidence:
+    """Compute the parts of relevance by the product's own functions and defaults."""
     turns = sorted(corpus.turns, key=lambda document: document.ref)
-    refs = [document.ref for document in turns]
-    questions = [question.text for question in corpus.sample.questions]
-    mentioned = [spoken_about(question) for question in questions]
-    place_of = {ref: place for place, ref in enumerate(refs)}
+    place_of = {document.ref: place for place, document in enumerate(turns)}
+    mentioned = [spoken_about(question.text) for question in corpus.sample.questions]
     learned = [
         (fact, place_of[turn])
         for fact, document in enumerate(corpus.facts)
         for turn in document.turns
     ]
     return Evidence(
-        refs,
-        _lexical(turns, questions, parameters),
-        _similarity(turns, corpus.queries),
-        np.array([[float(speaks_of(m, d.speaker)) for d in turns] for m in mentioned]),
-        _lexical(corpus.facts, questions, parameters),
-        _similarity(corpus.facts, corpus.queries),
-        ([fact for fact, _ in learned], [turn for _, turn in learned]),
+        turns=turns,
+        lexical=_lexical(turns, corpus, Bm25f()),
+        similarity=_similarity(turns, corpus),
+        speaker=np.array([[float(speaks_of(m, d.speaker)) for d in turns] for m in mentioned]),
+        fact_lexical=_lexical(corpus.facts, corpus, Bm25f()),
+        fact_similarity=_similarity(corpus.facts, corpus),
+        learned=([fact for fact, _ in learned], [turn for _, turn in learned]),
     )
 
 
@@ -113,10 +119,14 @@ def leave_one_out(
     """
     questions = [q for corpus in corpora for q in corpus.sample.questions]
     samples = [n for n, corpus in enumerate(corpora) for _ in corpus.sample.questions]
+    everything = [evidence(corpus) for corpus in corpora]
     tried: list[tuple[Bm25f, FusionWeights, Results]] = []
     for step, parameters in enumerate(LEXICAL, 1):
         progress(f"leave one out: lexical setting {step} of {len(LEXICAL)}")
-        parts = [evidence(corpus, parameters) for corpus in corpora]
+        parts = [
+            part.of_words(corpus, parameters)
+            for corpus, part in zip(corpora, everything, strict=True)
+        ]
         for weights in WEIGHTS:
             rankings = [ranking for part in parts for ranking in part.rankings(weights)]
             measured = _measured(questions, samples, rankings, tokens)
@@ -151,18 +161,19 @@ def _objective(results: Results, without: int) -> float:
     return sum(float(results.values[name][rows].mean()) for name in OBJECTIVE)
 
 
-def _lexical(documents: Sequence[Document], questions: Sequence[str], parameters: Bm25f) -> Matrix:
+def _lexical(documents: Sequence[Document], corpus: Corpus, parameters: Bm25f) -> Matrix:
     index = LexicalIndex(english_stem, parameters)
     for document in documents:
         index.put(document.ref, document.text, document.context)
-    scores = [index.scores(question) for question in questions]
-    return np.array([[row.get(d.ref, 0.0) for d in documents] for row in scores]).reshape(
-        len(questions), len(documents)
-    )
+    matrix = np.zeros((len(corpus.sample.questions), len(documents)))
+    for row, question in zip(matrix, corpus.sample.questions, strict=True):
+        scores = index.scores(question.text)
+        row[:] = [scores.get(document.ref, 0.0) for document in documents]
+    return matrix
 
 
-def _similarity(documents: Sequence[Document], queries: Sequence[Sequence[float]]) -> Matrix:
+def _similarity(documents: Sequence[Document], corpus: Corpus) -> Matrix:
     if not documents:
-        return np.zeros((len(queries), 0))
+        return np.zeros((len(corpus.queries), 0))
     vectors = np.array([d.vector for d in documents], np.float16).astype(np.float32)
-    return np.array([similarities(vectors, query) for query in queries])
+    return np.array([similarities(vectors, query) for query in corpus.queries])
