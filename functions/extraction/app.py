@@ -40,12 +40,16 @@ def lambda_handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Run the messages of a batch, or sweep on a scheduled event.
 
     Returns:
-        The messages to be delivered again; for a sweep, how many rows were queued again.
+        The messages to be delivered again; for a sweep, how many rows were queued again and how
+        many deletions of conversations completed.
     """
     if "Records" not in event:
-        swept = bootstrap().extraction.sweep()
-        logger().info("sweep", extra={"queued": swept})
-        return {"queued": swept}
+        swept = {
+            "queued": bootstrap().extraction.sweep(),
+            "deleted": bootstrap().conversations.finish_deletions(),
+        }
+        logger().info("sweep", extra=swept)
+        return swept
     # With every message failed, Powertools would raise and hide which: the answer names them.
     processor = LoggingProcessor(EventType.SQS, raise_on_entire_batch_failure=False)
     return dict(process_partial_response(event, run, processor, context))

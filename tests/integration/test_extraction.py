@@ -87,9 +87,9 @@ def test_failed_message_alone_comes_again(world: World, monkeypatch: pytest.Monk
 def test_schedule_queues_what_was_lost(world: World) -> None:
     world.say(world.agent(), "I like tea")
     world.queue.sent.clear()
-    assert app.lambda_handler(SCHEDULED, None) == {"queued": 0}
+    assert app.lambda_handler(SCHEDULED, None) == {"queued": 0, "deleted": 0}
     world.clock.advance(hours=1)
-    assert app.lambda_handler(SCHEDULED, None) == {"queued": 1}
+    assert app.lambda_handler(SCHEDULED, None) == {"queued": 1, "deleted": 0}
     ((due, delay),) = world.queue.sent
     assert (due.conversation_id, delay) == ("thread-1", 0)
 

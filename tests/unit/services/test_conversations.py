@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.fakes.clock import FakeClock
+from tests.fakes.conversations import FakeConversationStore
+from tests.fakes.memory import FakeMemoryStore
 from tests.world import ALICE, BOB, THREAD, World
 from threadkeep.errors import NotFoundError, PreconditionFailedError
 from threadkeep.ports import PageRequest
+from threadkeep.services.conversations import Conversations
 
 if TYPE_CHECKING:
-    from threadkeep.services.conversations import Conversations
+    from collections.abc import Sequence
+    from datetime import datetime
 
 
 @pytest.fixture
@@ -93,3 +99,32 @@ def test_deleted_id_can_be_used_again_and_starts_empty(
     world.say(agent, "second life")
     assert world.texts() == [("user", "second life"), ("assistant", "Understood.")]
     assert [m.content for m in world.model.requests[-1].messages] == ["second life"]
+
+
+class LostWorkers(FakeConversationStore):
+    """Has deletions that were begun and never completed, by the time when they were begun."""
+
+    def __init__(self, begun: dict[tuple[str, str], datetime]) -> None:
+        super().__init__(FakeMemoryStore())
+        self.begun = begun
+
+    def unfinished_deletions(self, *, before: datetime, limit: int) -> Sequence[tuple[str, str]]:
+        """Return those begun before a time."""
+        return [key for key, at in self.begun.items() if at < before][:limit]
+
+    def finish_deletion(self, user_id: str, conversation_id: str) -> None:
+        """Complete one."""
+        del self.begun[user_id, conversation_id]
+
+
+def test_sweep_completes_deletions_that_lost_their_worker_and_leaves_running_ones() -> None:
+    # GIVEN a deletion begun long ago and one whose worker may still run
+    clock = FakeClock()
+    store = LostWorkers({(ALICE, "running"): clock.now() + timedelta(minutes=9)})
+    store.begun[BOB, "lost"] = clock.now()
+    clock.advance(minutes=11)
+    # WHEN the sweep runs
+    completed = Conversations(store, clock).finish_deletions()
+    # THEN only the old one was completed
+    assert completed == 1
+    assert list(store.begun) == [(ALICE, "running")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from threadkeep.domain.versions import require_version
@@ -14,6 +15,12 @@ if TYPE_CHECKING:
 
     from threadkeep.domain.conversations import Conversation, Message
     from threadkeep.ports import Clock, ConversationStore, Page, PageRequest
+
+
+ABANDONED_AFTER = timedelta(minutes=10)
+"""A deletion that was begun so long ago has lost its worker: no function runs that long."""
+
+SWEEP_LIMIT = 10
 
 
 class Conversations:
@@ -81,3 +88,15 @@ class Conversations:
         """
         if not self._store.delete(user_id, conversation_id, at=self._clock.now()):
             raise NotFoundError("There is no such conversation.")
+
+    def finish_deletions(self) -> int:
+        """Complete deletions of all users whose worker died; each is safe to begin anew.
+
+        Returns:
+            How many were completed.
+        """
+        before = self._clock.now() - ABANDONED_AFTER
+        found = self._store.unfinished_deletions(before=before, limit=SWEEP_LIMIT)
+        for user_id, conversation_id in found:
+            self._store.finish_deletion(user_id, conversation_id)
+        return len(found)
