@@ -1,14 +1,18 @@
-"""A worker that dies between two requests to storage."""
+"""Faults between the table and DynamoDB: workers that die, and answers that are refusals."""
 
 from __future__ import annotations
 
+import json
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from botocore.awsrequest import AWSResponse
+from botocore.compat import HTTPHeaders
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from threadkeep.storage.blobs import S3Blobs
     from threadkeep.storage.table import Table
@@ -71,3 +75,39 @@ def dying(
             events = store.client.meta.events
             events.unregister("before-call", faults.before)
             events.unregister("after-call", faults.after)
+
+
+@contextmanager
+def hooked(table: Table, event: str, hook: Callable[..., Any]) -> Iterator[None]:
+    """Run a hook on an event of the table's client."""
+    events = table.client.meta.events
+    events.register_first(event, hook)
+    try:
+        yield
+    finally:
+        events.unregister(event, hook)
+
+
+@contextmanager
+def refused(table: Table, code: str, **more: Any) -> Iterator[list[str]]:
+    """Answer every request with an error of the service; yield what was asked."""
+    asked: list[str] = []
+
+    def answer(request: Any, event_name: str, **_: Any) -> AWSResponse:
+        asked.append(event_name.rpartition(".")[2])
+        body = json.dumps({"__type": f"com.amazonaws.dynamodb#{code}", "message": "no", **more})
+        return AWSResponse(request.url, 400, HTTPHeaders(), _Raw(body.encode()))
+
+    with hooked(table, "before-send.dynamodb", answer):
+        yield asked
+
+
+class _Raw:
+    """The body of an answer, as a socket would give it."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    def stream(self, **_: Any) -> Iterator[bytes]:
+        """Yield the body."""
+        yield self._body

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from botocore.awsrequest import AWSResponse
-from botocore.compat import HTTPHeaders
 from botocore.exceptions import ReadTimeoutError
 from botocore.httpsession import URLLib3Session
 
 from tests.contract.emulated import new_table
+from tests.contract.faults import hooked, refused
 from tests.contract.memories import NOW
 from threadkeep.domain.retrieval import DocumentKind
 from threadkeep.errors import (
@@ -26,12 +24,14 @@ from threadkeep.ports import Pending
 from threadkeep.storage import keys
 from threadkeep.storage.failures import TransactionCancelledError
 from threadkeep.storage.items import Item, PendingItem
-from threadkeep.storage.memory_items import GuardItem
+from threadkeep.storage.memory_rows import GuardItem
 from threadkeep.storage.table import Table
 from threadkeep.storage.transactions import MAX_ITEM_BYTES, Transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+
+    from botocore.awsrequest import AWSResponse
 
 USER = keys.user("u1")
 
@@ -44,42 +44,6 @@ def guard(number: int, item_id: str = "x") -> GuardItem:
 def rows(table: Table) -> list[str]:
     """Return the sort keys of all rows of the user."""
     return [row.sk for row in table.query(USER)]
-
-
-@contextmanager
-def hooked(table: Table, event: str, hook: Callable[..., Any]) -> Iterator[None]:
-    """Run a hook on an event of the table's client."""
-    events = table.client.meta.events
-    events.register_first(event, hook)
-    try:
-        yield
-    finally:
-        events.unregister(event, hook)
-
-
-@contextmanager
-def refused(table: Table, code: str, **more: Any) -> Iterator[list[str]]:
-    """Answer every request with an error of the service; yield what was asked."""
-    asked: list[str] = []
-
-    def answer(request: Any, event_name: str, **_: Any) -> AWSResponse:
-        asked.append(event_name.rpartition(".")[2])
-        body = json.dumps({"__type": f"com.amazonaws.dynamodb#{code}", "message": "no", **more})
-        return AWSResponse(request.url, 400, HTTPHeaders(), _Raw(body.encode()))
-
-    with hooked(table, "before-send.dynamodb", answer):
-        yield asked
-
-
-class _Raw:
-    """The body of an answer, as a socket would give it."""
-
-    def __init__(self, body: bytes) -> None:
-        self._body = body
-
-    def stream(self, **_: Any) -> Iterator[bytes]:
-        """Yield the body."""
-        yield self._body
 
 
 @pytest.fixture

@@ -7,15 +7,16 @@ from threading import RLock
 from typing import TYPE_CHECKING, Literal
 
 from tests.fakes.memory_graph import MemoryGraph
+from tests.fakes.memory_pages import cut
 from threadkeep.domain.entities import newest
 from threadkeep.domain.names import name_key
 from threadkeep.domain.relations import Direction
 from threadkeep.domain.retrieval import DocumentKind
-from threadkeep.errors import ConflictError, UnavailableError, ValidationError
+from threadkeep.errors import ConflictError, UnavailableError
 from threadkeep.ports import Half, Page, PageRequest, Pending
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from tests.fakes.conversations import FakeConversationStore
@@ -125,8 +126,8 @@ class FakeMemoryStore:
                 and (wanted in entity.name_key or wanted in name_key(entity.description))
             ]
         if sort == "name":
-            return _cut(found, page, lambda e: f"{e.name_key}\x1f{e.id}", descending=False)
-        return _cut(found, page, lambda e: f"{e.touched_at.isoformat('T', 'microseconds')}#{e.id}")
+            return cut(found, page, lambda e: f"{e.name_key}\x1f{e.id}", descending=False)
+        return cut(found, page, lambda e: f"{e.touched_at.isoformat('T', 'microseconds')}#{e.id}")
 
     def get_relations(self, user_id: str, ids: Sequence[str]) -> dict[str, Relation]:
         """Read relations."""
@@ -165,19 +166,8 @@ class FakeMemoryStore:
     ) -> Sequence[Half]:
         """Return the halves of an entity: current ones first, incoming before outgoing."""
         with self._lock:
-            graph = self._graph(user_id)
-            found = [
-                graph.half(graph.relations[i], entity_id) for i in graph.halves.get(entity_id, ())
-            ]
-        wanted = [
-            half
-            for half in found
-            if (closed or half.current)
-            and (relation_types is None or half.relation_type in relation_types)
-            and direction in (Direction.BOTH, _direction(half))
-        ]
-        wanted.sort(key=lambda h: (not h.current, h.outgoing, h.relation_type, h.other_id))
-        return wanted[:limit]
+            found = self._graph(user_id).halves_at(entity_id, direction, relation_types)
+        return [half for half in found if closed or half.current][:limit]
 
     def halves_of(
         self,
@@ -230,13 +220,13 @@ class FakeMemoryStore:
                 and entity_id in (None, relation.source_entity_id, relation.target_entity_id)
                 and relation_type in (None, relation.relation_type)
             ]
-        return _cut(found, page, lambda r: f"{r.updated_at.isoformat('T', 'microseconds')}#{r.id}")
+        return cut(found, page, lambda r: f"{r.updated_at.isoformat('T', 'microseconds')}#{r.id}")
 
     def history(self, user_id: str, item_id: str, page: PageRequest) -> Page[HistoryEntry]:
         """List changes, newest first."""
         with self._lock:
             found = list(self._graph(user_id).history.get(item_id, ()))
-        return _cut(found, page, lambda entry: f"{entry.version:09d}")
+        return cut(found, page, lambda entry: f"{entry.version:09d}")
 
     def commit(self, user_id: str, commit: Commit) -> None:
         """Apply all changes or none."""
@@ -343,32 +333,3 @@ def _counted(graph: MemoryGraph, entity: Entity) -> Entity:
         return entity
     count, last = graph.accesses[entity.id]
     return entity.model_copy(update={"access_count": count, "last_accessed_at": last})
-
-
-def _direction(half: Half) -> Direction:
-    return Direction.OUTGOING if half.outgoing else Direction.INCOMING
-
-
-def _cut[T](
-    items: Sequence[T], page: PageRequest, place: Callable[[T], str], *, descending: bool = True
-) -> Page[T]:
-    """Cut a page out of all items; the position is the place of the page's last item."""
-    ordered = sorted(items, key=place, reverse=descending)
-    last = _last_place(page.position)
-    if last is not None:
-        ordered = [i for i in ordered if (place(i) < last if descending else place(i) > last)]
-    rest = ordered[page.skip :]
-    cut = rest[: page.limit]
-    return Page(
-        cut,
-        {"place": place(cut[-1])} if len(cut) < len(rest) else None,
-        len(items) if page.with_total else None,
-    )
-
-
-def _last_place(position: Mapping[str, str] | None) -> str | None:
-    if position is None:
-        return None
-    if position.keys() != {"place"}:
-        raise ValidationError("The cursor is of no page of this listing.", code="invalid_cursor")
-    return position["place"]

@@ -15,17 +15,18 @@ from threadkeep.domain.changes import (
     UpdateRelation,
 )
 from threadkeep.domain.entities import Entity, Evidence
-from threadkeep.domain.relations import SINGLE_VALUED, Relation
+from threadkeep.domain.relations import SINGLE_VALUED, Direction, Relation
 from threadkeep.domain.retrieval import DocumentKind
 from threadkeep.errors import ConflictError
 from threadkeep.ports import Half, Pending
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
     from typing import Any
 
     from threadkeep.domain.changes import Change, Commit
+    from threadkeep.domain.relations import RelationType
 
     Guard = tuple[str, ...]
 
@@ -111,6 +112,21 @@ class MemoryGraph:
             relation_type=relation.relation_type,
             current=not relation.is_closed,
             valid_to=relation.valid_to,
+        )
+
+    def halves_at(
+        self, entity_id: str, direction: Direction, types: Sequence[RelationType] | None
+    ) -> list[Half]:
+        """Return the halves at an entity: current ones first, incoming before outgoing."""
+        found = [self.half(self.relations[i], entity_id) for i in self.halves.get(entity_id, ())]
+        wanted = [
+            half
+            for half in found
+            if (types is None or half.relation_type in types)
+            and (direction is Direction.BOTH or half.outgoing == (direction is Direction.OUTGOING))
+        ]
+        return sorted(
+            wanted, key=lambda h: (not h.current, h.outgoing, h.relation_type, h.other_id)
         )
 
     def remove_relation(self, relation_id: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from threadkeep.errors import PayloadTooLargeError
 from threadkeep.storage.items import Item
-from threadkeep.storage.memory_items import GuardItem
+from threadkeep.storage.memory_rows import GuardItem
 from threadkeep.storage.transactions import MAX_BYTES, MAX_ITEM_BYTES, Transaction, check_sizes
 
 if TYPE_CHECKING:

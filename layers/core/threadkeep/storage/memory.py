@@ -11,8 +11,9 @@ from threadkeep.storage import keys
 from threadkeep.storage.failures import TransactionCancelledError
 from threadkeep.storage.items import Item, PendingItem
 from threadkeep.storage.memory_deletion import Deletions
-from threadkeep.storage.memory_items import AccessItem, StepsItem, VersionItem
+from threadkeep.storage.memory_items import AccessItem
 from threadkeep.storage.memory_relations import RelationReads
+from threadkeep.storage.memory_rows import StepsItem, VersionItem
 from threadkeep.storage.memory_writes import CommitWrites
 from threadkeep.storage.paging import cut, start_of
 from threadkeep.storage.transactions import MAX_ITEMS, Transaction

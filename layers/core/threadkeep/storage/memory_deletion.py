@@ -16,15 +16,8 @@ from threadkeep.errors import ConflictError
 from threadkeep.ports import Pending
 from threadkeep.storage import keys
 from threadkeep.storage.items import Item, PendingItem
-from threadkeep.storage.memory_items import (
-    TOMBSTONE,
-    AccessItem,
-    GuardItem,
-    HalfItem,
-    RelationItem,
-    SourceItem,
-    TombstoneItem,
-)
+from threadkeep.storage.memory_items import AccessItem, HalfItem, RelationItem
+from threadkeep.storage.memory_rows import TOMBSTONE, GuardItem, SourceItem, TombstoneItem
 from threadkeep.storage.memory_writes import conversation_of, guards, unchanged
 from threadkeep.storage.transactions import Transaction
 

@@ -10,14 +10,8 @@ from threadkeep.domain.names import name_key as folded
 from threadkeep.ports import Half, Page, PageRequest
 from threadkeep.storage import keys
 from threadkeep.storage.items import Item
-from threadkeep.storage.memory_items import (
-    ENTITY,
-    AccessItem,
-    EntityItem,
-    GuardItem,
-    HalfItem,
-    SourceItem,
-)
+from threadkeep.storage.memory_items import ENTITY, AccessItem, EntityItem, HalfItem
+from threadkeep.storage.memory_rows import GuardItem, SourceItem
 from threadkeep.storage.paging import cut, following, start_of
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from threadkeep.errors import ConflictError
 from threadkeep.ports import Pending
 from threadkeep.storage import keys
 from threadkeep.storage.items import Item, PendingItem
-from threadkeep.storage.memory_items import EVIDENCE_FIELDS, EntityItem, PointerItem, SourceItem
+from threadkeep.storage.memory_items import EntityItem
+from threadkeep.storage.memory_rows import EVIDENCE_FIELDS, PointerItem, SourceItem
 from threadkeep.storage.memory_writes import ENTITY_IS_THERE
 from threadkeep.storage.transactions import Transaction
 

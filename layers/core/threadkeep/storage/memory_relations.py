@@ -18,8 +18,8 @@ from threadkeep.storage.memory_items import (
     EntityItem,
     HalfItem,
     RelationItem,
-    SourceItem,
 )
+from threadkeep.storage.memory_rows import SourceItem
 from threadkeep.storage.paging import cut, following, start_of
 
 if TYPE_CHECKING:

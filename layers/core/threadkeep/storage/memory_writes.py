@@ -19,13 +19,10 @@ from threadkeep.domain.retrieval import DocumentKind
 from threadkeep.ports import Pending
 from threadkeep.storage import keys
 from threadkeep.storage.items import Item, PendingItem
-from threadkeep.storage.memory_items import (
-    AccessItem,
-    EntityItem,
+from threadkeep.storage.memory_items import AccessItem, EntityItem, HalfItem, RelationItem
+from threadkeep.storage.memory_rows import (
     GuardItem,
-    HalfItem,
     PointerItem,
-    RelationItem,
     SourceItem,
     StepsItem,
     TombstoneItem,

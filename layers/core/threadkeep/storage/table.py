@@ -11,8 +11,6 @@ import random
 import threading
 import time
 import uuid
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import ContextVar, copy_context
 from functools import cached_property
 from itertools import batched
 from typing import TYPE_CHECKING, Any
@@ -27,6 +25,7 @@ from threadkeep.storage.failures import is_rejected, overloaded, translated
 from threadkeep.storage.items import Item
 from threadkeep.storage.paging import invalid_cursor
 from threadkeep.storage.transactions import check_sizes
+from threadkeep.storage.workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -71,12 +70,12 @@ class Table:
         self._endpoint = endpoint
         self._sleep = sleep
         self._lock = threading.Lock()
-        self._counted: ContextVar[_Count | None] = ContextVar("requests", default=None)
+        self._workers = Workers(_WORKERS)
 
     @property
     def requests(self) -> int:
         """Requests sent so far in this context, tries again included; take differences."""
-        return self._count.value
+        return self._workers.count.value
 
     @property
     def client(self) -> Any:
@@ -247,15 +246,7 @@ class Table:
 
         Requests count for the caller. The first failure is raised when all calls have ended.
         """
-        if len(arguments) < 2:
-            return [call(argument) for argument in arguments]
-        _ = self._count
-        futures = [self._pool.submit(copy_context().run, call, argument) for argument in arguments]
-        errors = [future.exception() for future in futures]
-        for error in errors:
-            if error is not None:
-                raise error
-        return [future.result() for future in futures]
+        return self._workers.parallel(call, arguments)
 
     def _get_chunk(self, wanted: list[Key], attributes: list[str] | None) -> list[Item]:
         found: list[Item] = []
@@ -285,10 +276,6 @@ class Table:
             self._sleep(random.uniform(0, bound))
         raise overloaded()
 
-    @cached_property
-    def _pool(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(_WORKERS, thread_name_prefix="table")
-
     @property
     def _connection(self) -> Connection:
         with self._lock:
@@ -303,27 +290,7 @@ class Table:
         return connection
 
     def _add_request(self, **_: Any) -> None:
-        self._count.add()
-
-    @property
-    def _count(self) -> _Count:
-        count = self._counted.get()
-        if count is None:
-            count = _Count()
-            self._counted.set(count)
-        return count
-
-
-class _Count:
-    """A number that several threads raise."""
-
-    def __init__(self) -> None:
-        self.value = 0
-        self._lock = threading.Lock()
-
-    def add(self) -> None:
-        with self._lock:
-            self.value += 1
+        self._workers.count.add()
 
 
 def _waits() -> Iterator[float]:
