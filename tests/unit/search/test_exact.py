@@ -158,7 +158,7 @@ def test_the_best_are_those_of_brute_force(mode: Mode, kind: DocumentKind) -> No
     gone = [stored[4].ref, stored[50].ref]
     newest = {d.ref: d for d in [*stored, *fresh] if d.ref not in gone}
     oracle = Oracle(list(newest.values()), clock)
-    for _ in range(170):
+    for _ in range(500):
         # WHEN a random query is asked
         vector = a_vector(rng)
         query = SearchQuery(

@@ -2,83 +2,15 @@
 
 from __future__ import annotations
 
-import random
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.fakes.embedder import HashingEmbedder
-from tests.fakes.vector_rows import FakeVectorRows
-from tests.world import ALICE, BOB, World
-from threadkeep.bootstrap import Bootstrap
+from tests.search_world import HAND, Memory
+from tests.world import ALICE, BOB
 from threadkeep.domain.agents import MemoryConfig
-from threadkeep.domain.changes import Origin
-from threadkeep.domain.entities import EntityChanges, EntityDraft, EntityType
-from threadkeep.domain.relations import RelationDraft, RelationType
-from threadkeep.domain.retrieval import Mode, SearchAnswer, SearchQuery
-from threadkeep.search.exact import ExactIndex
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from threadkeep.domain.entities import Entity
-    from threadkeep.ports import Candidates
-
-HAND = Origin(actor="user:test")
-
-
-class DeafIndex(ExactIndex):
-    """An index that takes everything in and never forgets: its removals are lost.
-
-    It starts cold each time, so that nothing but the stored rows speaks.
-    """
-
-    def search(self, user_id: str, *arguments: Any, **options: Any) -> Candidates:
-        """Search with nothing in memory."""
-        cold = ExactIndex(self._rows, self._dimension, self._clock)
-        return cold.search(user_id, *arguments, **options)
-
-    def remove(self, user_id: str, refs: Sequence[tuple[str, int]]) -> None:
-        """Lose the removal."""
-
-
-class Memory(World):
-    """The product with its real search on in-memory rows."""
-
-    def __init__(self, index_type: type[ExactIndex] = ExactIndex) -> None:
-        super().__init__()
-        self.embedder = HashingEmbedder()
-        self.index = index_type(FakeVectorRows(), self.embedder.dimension, self.clock)
-        parts = {k: v for k, v in self.parts.items() if k != "retrieval"}
-        self.product = Bootstrap(**parts, embedder=self.embedder, vector_index=self.index)
-
-    def learn(self, name: str, user: str = ALICE, **fields: Any) -> Entity:
-        """Create an entity by hand."""
-        draft = EntityDraft(name=name, **{"entity_type": EntityType.FACT, **fields})
-        return self.product.memories.create(user, draft, HAND)[0]
-
-    def join(self, source: Entity, target: Entity, user: str = ALICE) -> None:
-        """Relate two entities."""
-        draft = RelationDraft(
-            source_entity_id=source.id,
-            target_entity_id=target.id,
-            relation_type=RelationType.RELATED_TO,
-        )
-        self.product.relations.create(user, draft, HAND)
-
-    def index_all(self, *users: str) -> None:
-        """Bring the index up to the table."""
-        for user in users or (ALICE,):
-            assert not self.product.indexing.index_pending(user)
-
-    def search(self, text: str, user: str = ALICE, **more: Any) -> SearchAnswer:
-        """Search."""
-        return self.product.retrieval.search(user, SearchQuery(query=text, **more))
-
-    def names(self, text: str, user: str = ALICE, **more: Any) -> list[str]:
-        """Search and return names."""
-        return [hit.name for hit in self.search(text, user, **more).entities]
+from threadkeep.domain.entities import EntityChanges
+from threadkeep.domain.retrieval import Mode
 
 
 @pytest.fixture
@@ -98,37 +30,6 @@ def test_what_was_just_written_is_found_before_it_is_indexed(memory: Memory, mod
     memory.learn("SMOKE-14806012")
     # THEN it is the first hit
     assert memory.names("SMOKE-14806012", mode=mode)[0] == "SMOKE-14806012"
-
-
-@pytest.mark.parametrize("mode", list(Mode))
-def test_index_that_never_forgets_shows_no_ghost(mode: Mode) -> None:
-    """T08, T52, T82: what is deleted is gone from search at once, whatever the index says."""
-    # GIVEN an index that lags for ever and forgets nothing
-    rng = random.Random(str(mode))
-    memory = Memory(DeafIndex)
-    live: dict[str, str] = {}
-    for step in range(1_500):
-        # WHEN entities come, change and go, and are sometimes indexed
-        match rng.randrange(5):
-            case 0 | 1:
-                entity = memory.learn(f"coffee {step}")
-                live[entity.id] = entity.name
-            case 2 if live:
-                gone = rng.choice(list(live))
-                memory.product.memories.delete(ALICE, gone)
-                del live[gone]
-            case 3 if live:
-                kept = rng.choice(list(live))
-                renamed = EntityChanges(name=f"coffee renamed {step}")
-                memory.product.memories.update(ALICE, kept, renamed, HAND)
-                live[kept] = f"coffee renamed {step}"
-            case _:
-                memory.index_all()
-        # THEN search returns only what lives, as it is now
-        if step % 10 == 0:
-            found = memory.search("coffee", mode=mode, top_k=50)
-            assert {hit.id: hit.name for hit in found.entities}.items() <= live.items()
-            assert len(found.entities) == min(len(live), 50)
 
 
 def test_search_answers_for_the_one_who_asks_only(memory: Memory) -> None:
