@@ -20,7 +20,9 @@ from threadkeep.llm.bedrock import BedrockChat
 from threadkeep.llm.offline.chat import OfflineChat
 from threadkeep.llm.openai_compatible import OpenAiChat
 from threadkeep.llm.openai_endpoint import OpenAiEndpoint
+from threadkeep.llm.routing import validate
 from threadkeep.ports import ChatModel, ChatRequest
+from threadkeep.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -435,6 +437,22 @@ def test_a_model_that_wants_the_limit_under_its_new_name_gets_it_from_then_on(
 
     # Then it refused once
     assert [("max_tokens" in body) for _, body, _ in openai.requests] == [True, False, False]
+
+
+@pytest.mark.parametrize("setting", ["DEFAULT_MODEL", "EMBEDDER"])
+def test_a_configured_model_that_does_not_answer_fails_the_deployment_by_its_setting(
+    openai: OpenAiApi, setting: str
+) -> None:
+    # Given an endpoint that knows no such model
+    openai.respond = lambda *_: Reply(404, {"error": {"message": "no such model"}})
+    named: dict[str, Any] = {setting.lower(): "openai:misspelt"}
+    settings = Settings(table_name="t", openai_base_url=openai.url, **named)
+
+    # Then the check at deployment names the setting and its value
+    with pytest.raises(MisconfiguredError) as refused:
+        validate(settings)
+    assert refused.value.extra["setting"] == setting
+    assert "openai:misspelt" in refused.value.detail
 
 
 # The key

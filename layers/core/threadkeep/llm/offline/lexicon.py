@@ -13,7 +13,6 @@ PRONOUNS = _words(
     "hers theirs myself yourself himself herself itself themselves ourselves so such much many "
     "more most all both each which who whom whose what when where why how there here"
 )
-POSSESSIVES = _words("my our your his her its their")
 DETERMINERS = _words("a an the my our some any another his her their")
 
 ADVERBS = _words(

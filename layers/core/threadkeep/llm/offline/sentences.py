@@ -87,12 +87,8 @@ _OPENS_CONDITION = re.compile(
     r"say i|in case|hypothetically|i wish)\b",
     re.IGNORECASE,
 )
+_WORD = re.compile(r"[^\W\d_]{2}")
 _FIRST_WORD = re.compile(r"[\w'’-]+")
-_TAG = re.compile(
-    r",\s*(?:right|no|yes|huh|eh|ok|okay|correct|(?:is|are|do|does|did|have|has|was|were|ca|wo)n't "
-    r"(?:it|i|we|you|they|he|she|that))\s*\?$",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
@@ -128,7 +124,7 @@ def sentences(text: str) -> Iterator[Sentence]:
     """Yield the sentences of a turn, each with the clauses that assert something."""
     plain = _said(text)
     for start, end in _spans(plain):
-        if end - start <= MAX_SENTENCE_CHARS:
+        if end - start <= MAX_SENTENCE_CHARS and _WORD.search(plain, start, end):
             sentence = plain[start:end]
             yield Sentence(text[start:end], sentence, tuple(_asserted(sentence)))
 
