@@ -56,18 +56,30 @@ _ELLIPTICAL = (
     r"|vegan|working (?:at|for|on)|living in|learning|studying|using|training|from\s+[A-Z]"
     r"|an? [\w -]+ (?:at|for|with) [A-Z])"
 )
+# Where a sentence falls into clauses. A comma or "and" alone does not tell: what follows has to be
+# the beginning of another clause, or "tea, coffee and jazz" would be three.
 _SPLIT = re.compile(
-    r"\s*[;()]\s*|\s+[—–-]+\s+|\s*—\s*|\s*\.{3}\s*"
-    rf"|\s*,?\s+(?P<conjunction>and|but|so|yet|plus|because|since|as|although|though|while|whereas"
-    rf"|when|whenever|until|unless|if|or)\s+(?={_SUBJECT}(?:\s|'))"
-    rf"|\s*,\s*(?=(?:{_SUBJECT})\s|I'm\b)"
-    r"|\s*,\s*(?=(?:what|which|who|how|why|when|where|can|could|should|would|do|does|any)\b)"
-    r"|\s*,\s*(?=(?:the|that|this|these|those)\s+(?:[\w'-]+\s+){1,2}(?:is|are|was|were|has|have)\b)"
-    rf"|\s*,?\s+(?:and|but|&)\s+(?P<finite>(?={_FINITE}))"
-    rf"|\s*,?\s+(?:and|but)\s+(?P<elliptical>(?={_ELLIPTICAL}))"
-    rf"|\s*,\s+(?P<apposition>(?={_ELLIPTICAL}))"
-    r"|\s*,?\s+and\s+(?=[A-Z][\w'-]+\s+(?:is|was|works|uses|lives|likes|loves|prefers|hates|knows)\b)"
-    r"|\s*,?\s+(?P<relative>who)\s+",
+    "|".join(
+        [
+            r"\s*[;()]\s*|\s+[—–-]+\s+|\s*—\s*|\s*\.{3}\s*",
+            r"\s*,?\s+(?P<conjunction>and|but|so|yet|plus|because|since|as|although|though|while"
+            rf"|whereas|when|whenever|until|unless|if|or)\s+(?={_SUBJECT}(?:\s|'))",
+            rf"\s*,\s*(?=(?:{_SUBJECT})\s|I'm\b)",
+            # ", what should I read?" and ", the effects are so cool"
+            r"\s*,\s*(?=(?:what|which|who|how|why|when|where|can|could|should|would|do|does|any)\b)",
+            r"\s*,\s*(?=(?:the|that|this|these|those)\s+(?:[\w'-]+\s+){1,2}"
+            r"(?:is|are|was|were|has|have)\b)",
+            # "… and use Vim": the subject goes on
+            rf"\s*,?\s+(?:and|but|&)\s+(?P<finite>(?={_FINITE}))",
+            # "… and allergic to nuts", "…, a designer at Figma": subject and "to be" go on
+            rf"\s*,?\s+(?:and|but)\s+(?P<elliptical>(?={_ELLIPTICAL}))",
+            rf"\s*,\s+(?P<apposition>(?={_ELLIPTICAL}))",
+            r"\s*,?\s+and\s+(?=[A-Z][\w'-]+\s+"
+            r"(?:is|was|works|uses|lives|likes|loves|prefers|hates|knows)\b)",
+            # "Lee who uses MySQL"
+            r"\s*,?\s+(?P<relative>who)\s+",
+        ]
+    )
 )
 # A time or topic in front of a clause ("last week, I …") belongs to it.
 _IN_FRONT = re.compile(
@@ -111,12 +123,10 @@ class Sentence:
 
     Args:
         quote: The sentence, verbatim.
-        text: The same with plain apostrophes, as clauses have them.
-        clauses: What asserts something.
+        clauses: What asserts something, with plain apostrophes.
     """
 
     quote: str
-    text: str
     clauses: tuple[Clause, ...]
 
 
@@ -125,8 +135,7 @@ def sentences(text: str) -> Iterator[Sentence]:
     plain = _said(text)
     for start, end in _spans(plain):
         if end - start <= MAX_SENTENCE_CHARS and _WORD.search(plain, start, end):
-            sentence = plain[start:end]
-            yield Sentence(text[start:end], sentence, tuple(_asserted(sentence)))
+            yield Sentence(text[start:end], tuple(_asserted(plain[start:end])))
 
 
 def _said(text: str) -> str:
