@@ -7,6 +7,7 @@ import { App } from "./shell/App";
 import "./styles/base.css";
 import "./styles/shell.css";
 import "./styles/memories.css";
+import "./styles/drawer.css";
 
 const root = createRoot(document.getElementById("root") as HTMLElement);
 

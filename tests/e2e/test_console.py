@@ -1,111 +1,27 @@
-"""The console in Chromium: signing in and out, the list, the drawer, and that all can use them."""
+"""The pages of the console in Chromium: the list, the drawer, and that all can use them."""
 
 from __future__ import annotations
 
 import json
-import shutil
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
+from playwright.sync_api import Page, Route, expect
 
 from local.config import ROOT
-from local.seed import create_user
+from tests.e2e.console import Account, sign_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    import httpx
-
-    from local.stack import User
     from tests.conftest import RunningStack
 
 pytestmark = [pytest.mark.stack, pytest.mark.browser]
 
-type Api = Callable[[User | None], httpx.Client]
-
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
-FLAGS = ["--disable-gpu", "--disable-quic", "--disable-sync"]
 AXE = ROOT / "console/node_modules/axe-core/axe.min.js"
 WCAG_AA = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 PAGE_SIZE = 50
-expect.set_options(timeout=30_000)  # a cold function on a busy machine
-
-
-@dataclass(frozen=True)
-class Account:
-    """Someone who signs in at the hosted page.
-
-    Args:
-        name: User name there.
-        password: Password there.
-        http: The API as this user.
-    """
-
-    name: str
-    password: str
-    http: httpx.Client
-
-    def remember(self, name: str, **fields: Any) -> str:
-        """Create an entity through the API and return its id."""
-        draft = {"name": name, "entity_type": "fact", **fields}
-        answer = self.http.post("/memories/entities", json=draft)
-        assert answer.status_code == 201, answer.text
-        return str(answer.json()["id"])
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
-    executable = next(filter(None, map(shutil.which, CHROMIUM)), None)
-    assert executable, "local/setup.sh browser installs Chromium"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def new_page(chromium: Browser) -> Iterator[Callable[..., Page]]:
-    """Return a maker of pages, each in a browser of its own that nobody has used."""
-    contexts = []
-
-    def make(**options: Any) -> Page:
-        contexts.append(chromium.new_context(locale="en-GB", **options))
-        return contexts[-1].new_page()
-
-    yield make
-    for context in contexts:
-        context.close()
-
-
-@pytest.fixture
-def seeded(stack: RunningStack, api: Api) -> Callable[[str], Account]:
-    """Return the accounts of the users that a new stack has."""
-
-    def account(name: str) -> Account:
-        return Account(name, stack.stack.config.passwords[name], api(stack.addresses.users[name]))
-
-    return account
-
-
-@pytest.fixture
-def someone(stack: RunningStack, api: Api) -> Account:
-    """Return the account of a user that no other test has."""
-    name, password = f"console-{uuid4().hex[:12]}", "Console-test-1"
-    create_user(stack.stack.clients, stack.stack.outputs["UserPoolId"], name, password)
-    return Account(name, password, api(stack.stack.sign_in(name, password)))
-
-
-def sign_in(page: Page, stack: RunningStack, account: Account, path: str = "") -> None:
-    """Go to the console, or a path of it, and through the hosted page."""
-    page.goto(stack.addresses.console_url + path)
-    page.get_by_role("button", name="Sign in").click()
-    page.get_by_label("Username").fill(account.name)
-    page.get_by_label("Password").fill(account.password)
-    page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("button", name="Sign out")).to_be_visible()
 
 
 def violations(page: Page) -> list[str]:
@@ -139,57 +55,6 @@ def test_user_sees_own_memories_and_no_one_elses(
         if account is alice:
             for text in ("Buys it whole.", "preference", "0.80", "just now"):
                 expect(row).to_contain_text(text)
-
-
-def test_wrong_password_signs_nobody_in(
-    stack: RunningStack, seeded: Callable[[str], Account], new_page: Callable[..., Page]
-) -> None:
-    page = new_page()
-    page.goto(stack.addresses.console_url)
-    page.get_by_role("button", name="Sign in").click()
-    page.get_by_label("Username").fill("alice")
-    page.get_by_label("Password").fill(seeded("bob").password)
-    page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_text("Incorrect username or password")).to_be_visible()
-    page.goto(stack.addresses.console_url)
-    expect(page.get_by_role("button", name="Sign in")).to_be_visible()
-
-
-def test_forged_return_signs_nobody_in(stack: RunningStack, new_page: Callable[..., Page]) -> None:
-    page = new_page()
-    page.goto(f"{stack.stack.config.origin}/callback?code=forged&state=forged")
-    expect(page.get_by_role("alert")).to_contain_text("Signing in did not work")
-    assert page.url == stack.addresses.console_url
-    assert page.evaluate("sessionStorage.length") == 0
-
-
-def test_other_name_of_the_server_leads_to_the_origin_that_sign_in_knows(
-    stack: RunningStack, new_page: Callable[..., Page]
-) -> None:
-    page = new_page()
-    page.goto(f"http://127.0.0.1:{stack.stack.config.ports.origin}/app/memories?q=tea")
-    page.wait_for_url(f"{stack.addresses.console_url}?q=tea")
-    expect(page.get_by_role("button", name="Sign in")).to_be_visible()
-
-
-def test_signing_out_leaves_nothing_behind(
-    stack: RunningStack, someone: Account, new_page: Callable[..., Page]
-) -> None:
-    # Given someone who looked at a memory
-    someone.remember("the secret garden")
-    page = new_page()
-    sign_in(page, stack, someone)
-    expect(page.get_by_text("the secret garden")).to_be_visible()
-    # When they sign out
-    page.get_by_role("button", name="Sign out").click()
-    # Then neither going back nor loading again shows it
-    expect(page.get_by_role("button", name="Sign in")).to_be_visible()
-    assert page.evaluate("sessionStorage.length") == 0
-    for leave in (page.go_back, page.reload):
-        leave()
-        page.wait_for_load_state()
-        expect(page.get_by_role("button", name="Sign in")).to_be_visible()
-        expect(page.get_by_text("the secret garden")).to_have_count(0)
 
 
 def test_search_filter_and_order_choose_what_is_listed(
@@ -291,29 +156,6 @@ def test_failure_is_told_and_trying_again_helps(
     page.unroute("**/api/v1/memories/entities?*")
     page.get_by_role("button", name="Try again").click()
     expect(page.get_by_text("patience")).to_be_visible()
-
-
-def test_session_that_the_api_refuses_ends_at_the_sign_in_page(
-    stack: RunningStack, someone: Account, new_page: Callable[..., Page]
-) -> None:
-    # Given someone whose tokens are no longer taken
-    someone.remember("gone by now")
-    page = new_page()
-    sign_in(page, stack, someone)
-    page.evaluate(
-        """() => {
-          const [key] = Object.keys(sessionStorage);
-          const user = { ...JSON.parse(sessionStorage[key]), refresh_token: "forged" };
-          user.id_token = user.id_token.replace(/[^.]+$/, "forged");
-          sessionStorage[key] = JSON.stringify(user);
-        }"""
-    )
-    # When the page is loaded again
-    page.reload()
-    # Then they have to sign in, and see nothing before
-    expect(page.get_by_role("button", name="Sign in")).to_be_visible()
-    expect(page.get_by_text("gone by now")).to_have_count(0)
-    assert page.evaluate("sessionStorage.length") == 0
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
