@@ -41,12 +41,12 @@ class DeafIndex(ExactIndex):
 class Memory(World):
     """The product with its real search on in-memory rows."""
 
-    def __init__(self, index_type: type[ExactIndex] = ExactIndex) -> None:
+    def __init__(self, index_type: type[ExactIndex] = ExactIndex, **more: Any) -> None:
         super().__init__()
         self.embedder = HashingEmbedder()
         self.index = index_type(FakeVectorRows(), self.embedder.dimension, self.clock)
         parts = {k: v for k, v in self.parts.items() if k != "retrieval"}
-        self.product = Bootstrap(**parts, embedder=self.embedder, vector_index=self.index)
+        self.product = Bootstrap(**parts, embedder=self.embedder, vector_index=self.index, **more)
 
     def learn(self, name: str, user: str = ALICE, **fields: Any) -> Entity:
         """Create an entity by hand."""
