@@ -202,6 +202,12 @@ class FakeConversationStore:
                         found[conversation_id, message_id] = message
         return found
 
+    def indexed(self, user_id: str, conversation_id: str) -> Sequence[str]:
+        """Return what was appended to be searchable."""
+        with self.lock:
+            thread = self._threads.get((user_id, conversation_id))
+            return [message.id for message in thread.indexed] if thread else []
+
     def advance_extracted(
         self, user_id: str, conversation_id: str, life: str, *, from_seq: int, to_seq: int
     ) -> bool:

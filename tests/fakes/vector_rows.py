@@ -44,6 +44,10 @@ class FakeVectorRows:
                 self._rows[user_id][document.ref] = row
         self._note(user_id, [row.document.ref for row in rows], at)
 
+    def estimate(self, user_id: str) -> int:
+        """Count the rows."""
+        return len(self._rows[user_id])
+
     def remove(self, user_id: str, refs: Sequence[tuple[str, int]], *, at: datetime) -> None:
         """Remove rows that are not newer."""
         for ref, revision in refs:

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from opensearchpy import OpenSearch
+
     from threadkeep import ports
     from threadkeep.domain.models import Models
     from threadkeep.http.tokens import TokenVerifier
+    from threadkeep.search.opensearch_generations import OpenSearchGenerations
     from threadkeep.services.agents import Agents
     from threadkeep.services.assembly import Assembly
     from threadkeep.services.chat import Chat
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from threadkeep.services.extraction import Extraction
     from threadkeep.services.extraction_worker import ExtractionWorker
     from threadkeep.services.graph import Graph
+    from threadkeep.services.index_care import IndexCare
     from threadkeep.services.index_feed import IndexFeed
     from threadkeep.services.indexing import Indexing
     from threadkeep.services.learning import Learning
@@ -46,6 +50,7 @@ class Bootstrap:
         unknown = [name for name in overrides if not hasattr(type(self), name)]
         if unknown:
             raise TypeError(f"no such part: {', '.join(unknown)}")
+        self._overridden = frozenset(overrides)
         self.__dict__.update(overrides)
 
     @cached_property
@@ -56,14 +61,18 @@ class Bootstrap:
         return Settings.from_environment(os.environ)
 
     def check_settings(self) -> None:
-        """Check the settings, and ask the default model and the embedder once.
+        """Check the settings, ask the default model and the embedders once, and make the indexes
+        of the search engine that are missing.
 
         Raises:
-            MisconfiguredError: One is wrong or missing; the detail names it.
+            MisconfiguredError: A setting is wrong or missing; the detail names it.
+            UnavailableError: The search engine does not answer.
         """
         from threadkeep.llm.routing import validate
 
         validate(self.settings)
+        if self.settings.search_backend == "opensearch":
+            self.opensearch_generations.prepare()
 
     @cached_property
     def clock(self) -> ports.Clock:
@@ -180,14 +189,69 @@ class Bootstrap:
         return TiktokenCounter()
 
     @cached_property
-    def vector_index(self) -> ports.VectorIndex:
-        """The configured search back end."""
-        from threadkeep.search.exact import ExactIndex
+    def vector_rows(self) -> ports.VectorRows:
+        """Documents in the table."""
         from threadkeep.storage.vectors import DynamoVectorRows
 
-        return ExactIndex(
-            DynamoVectorRows(self.table), self.settings.embedding_dimension, self.clock
+        return DynamoVectorRows(self.table)
+
+    @cached_property
+    def vector_index(self) -> ports.VectorIndex:
+        """The exact back end over the documents in the table."""
+        return self._exact_index(self.settings.embedder, self.settings.embedding_dimension)
+
+    @cached_property
+    def generations(self) -> ports.Generations:
+        """The configured search back end with its embedders."""
+        from threadkeep.search.generations import OneGeneration
+
+        if "vector_index" in self._overridden or self.settings.search_backend == "exact":
+            return OneGeneration(self.vector_index, self.embedder)
+        return self.opensearch_generations
+
+    @cached_property
+    def opensearch_generations(self) -> OpenSearchGenerations:
+        """The indexes of the search engine."""
+        from threadkeep.llm.routing import next_embedder
+        from threadkeep.search.opensearch_client import connect
+        from threadkeep.search.opensearch_generations import OpenSearchGenerations
+
+        upcoming = next_embedder(self.settings)
+        return OpenSearchGenerations(
+            connect(self.settings.opensearch_url),
+            self.settings.search_alias,
+            [self.embedder] if upcoming is None else [self.embedder, upcoming],
+            self._opensearch_index,
+            self.clock,
         )
+
+    def _opensearch_index(
+        self, client: OpenSearch, name: str, embedder: ports.Embedder
+    ) -> ports.VectorIndex:
+        """Return an index of the search engine, with the rows of the table at hand."""
+        from threadkeep.search.opensearch import OpenSearchIndex
+        from threadkeep.search.opensearch_standby import StandbyIndex
+
+        return StandbyIndex(
+            OpenSearchIndex(client, name, embedder.dimension, self.clock),
+            self._exact_index(embedder.model_id, embedder.dimension),
+            self.vector_rows,
+            self.clock,
+            writes_rows=embedder is self.embedder,
+        )
+
+    def _exact_index(self, model_id: str, dimension: int) -> ports.VectorIndex:
+        from threadkeep.search.exact import ExactIndex
+
+        generation = f"{model_id}/{dimension}"
+        return ExactIndex(self.vector_rows, dimension, self.clock, generation=generation)
+
+    @cached_property
+    def users(self) -> ports.Users:
+        """Who has data."""
+        from threadkeep.storage.users import DynamoUsers
+
+        return DynamoUsers(self.table)
 
     @cached_property
     def idempotency_store(self) -> ports.IdempotencyStore:
@@ -262,9 +326,7 @@ class Bootstrap:
         """Bringing the index up to the table."""
         from threadkeep.services.indexing import Indexing
 
-        return Indexing(
-            self.memory_store, self.conversation_store, self.vector_index, self.embedder, self.clock
-        )
+        return Indexing(self.memory_store, self.conversation_store, self.generations)
 
     @cached_property
     def index_feed(self) -> IndexFeed:
@@ -272,6 +334,16 @@ class Bootstrap:
         from threadkeep.services.index_feed import IndexFeed
 
         return IndexFeed(self.indexing, self.memory_store, self.repair_queue)
+
+    @cached_property
+    def index_care(self) -> IndexCare:
+        """Holding the index against the table."""
+        from threadkeep.services.index_care import IndexCare
+
+        # Of every generation, and the rows, which are those of the embedder in use.
+        indexes = {each.name: each.index for each in self.generations.written() if each.name}
+        indexes["exact"] = self.vector_index
+        return IndexCare(self.memory_store, self.conversation_store, self.indexing, indexes)
 
     @cached_property
     def read_mark(self) -> Callable[[Mapping[str, Any]], tuple[str, ports.Pending] | None]:
@@ -288,8 +360,7 @@ class Bootstrap:
         return Retrieval(
             self.memory_store,
             self.conversation_store,
-            self.vector_index,
-            self.embedder,
+            self.generations,
             self.indexing,
             self.graph,
             self.clock,

@@ -137,6 +137,23 @@ class UnavailableError(ThreadkeepError):
     title = "Temporarily unavailable"
 
 
+class NotIndexedError(UnavailableError):
+    """The index refused documents, while it took the others of their batch.
+
+    Args:
+        detail: What was refused and why.
+        refs: The refused documents.
+        retry_after: Seconds after which a retry makes sense.
+    """
+
+    code = "not_indexed"
+    title = "Not indexed"
+
+    def __init__(self, detail: str, *, refs: Sequence[str], retry_after: int | None = None) -> None:
+        super().__init__(detail, retry_after=retry_after)
+        self.refs = tuple(refs)
+
+
 class StorageFullError(ThreadkeepError):
     """The user's partition has reached its size limit: deleting makes room, retrying does not."""
 

@@ -448,6 +448,10 @@ class ConversationStore(Protocol):
         and their conversations; ids that are of no message are left out."""
         ...
 
+    def indexed(self, user_id: str, conversation_id: str) -> Sequence[str]:
+        """Return the ids of the messages of a conversation that are searchable, in order."""
+        ...
+
     def advance_extracted(
         self, user_id: str, conversation_id: str, life: str, *, from_seq: int, to_seq: int
     ) -> bool:
@@ -616,10 +620,12 @@ class VectorRow:
     Args:
         document: The document, without vector.
         vector: Its vector as little-endian float16, or None while the embedder is out.
+        generation: What the vector was made with; those of two generations have nothing in common.
     """
 
     document: Document
     vector: bytes | None
+    generation: str = ""
 
 
 class VectorRows(Protocol):
@@ -645,16 +651,30 @@ class VectorRows(Protocol):
         """Return the refs that changed, by the id of the batch that logged them, in one query."""
         ...
 
+    def estimate(self, user_id: str) -> int:
+        """Return about how many documents a user has, from a part of them."""
+        ...
+
 
 class VectorIndex(Protocol):
     """Searchable documents of a user; it proposes, callers re-read every hit from the table."""
 
     def upsert(self, user_id: str, documents: Sequence[Document]) -> None:
-        """Store documents unless a later revision is there already."""
+        """Store documents unless a later revision is there already; then every search sees them.
+
+        Raises:
+            NotIndexedError: The named ones were refused; the others are stored.
+            UnavailableError: The index does not answer; some may be stored.
+        """
         ...
 
     def remove(self, user_id: str, refs: Sequence[tuple[str, int]]) -> None:
-        """Remove documents ``(ref, revision)`` unless a later revision is there already."""
+        """Remove documents ``(ref, revision)`` unless a later revision is there already.
+
+        Raises:
+            NotIndexedError: As for ``upsert``.
+            UnavailableError: As for ``upsert``.
+        """
         ...
 
     def search(
@@ -678,8 +698,12 @@ class VectorIndex(Protocol):
             kind: Entities or episodes.
             count: Most proposals to return.
             now: Time that recency and windows count from.
-            fresh: Documents that are pending: they take the place of what the index holds of them.
+            fresh: Documents of any kind that are pending: they take the place of what the index
+                holds of them.
             gone: Refs that are pending deletions: never proposed.
+
+        Raises:
+            UnavailableError: The index does not answer (``search_unavailable``).
         """
         ...
 
@@ -710,6 +734,41 @@ class Embedder(Protocol):
         Raises:
             ModelError: The embedder does not answer.
         """
+        ...
+
+
+@dataclass(frozen=True)
+class Generation:
+    """An index with the embedder that its vectors come from.
+
+    Args:
+        name: What tells it from others.
+        index: Where documents are.
+        embedder: What embeds documents and queries for it.
+    """
+
+    name: str
+    index: VectorIndex
+    embedder: Embedder
+
+
+class Generations(Protocol):
+    """The generations of the search index: one answers, and every one that is kept is written."""
+
+    def serving(self) -> Generation:
+        """Return the generation that answers searches."""
+        ...
+
+    def written(self) -> Sequence[Generation]:
+        """Return the generations that every change goes to, the serving one among them."""
+        ...
+
+
+class Users(Protocol):
+    """Who has data here."""
+
+    def all(self) -> Iterator[str]:
+        """Yield every user with a graph or conversations, each once; it reads the whole table."""
         ...
 
 

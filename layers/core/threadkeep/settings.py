@@ -36,8 +36,11 @@ class Settings:
         embedding_dimension: Length of its vectors.
         openai_base_url: Base URL of the OpenAI-compatible endpoint, up to and with ``/v1``.
         openai_api_key_secret: Secrets Manager id of its key; empty for an endpoint without one.
+        next_embedder: Embedder that is to take over, while its vectors are made; empty for none.
+        next_embedding_dimension: Length of its vectors.
         search_backend: ``exact`` or ``opensearch``.
         opensearch_url: The domain's endpoint, when it is the back end.
+        search_alias: Alias of the index that serves, unique for a stack on its server.
         stage: Name of the stage, such as ``local`` or ``prod``.
     """
 
@@ -55,8 +58,11 @@ class Settings:
     embedding_dimension: int = 256
     openai_base_url: str = ""
     openai_api_key_secret: str = ""
+    next_embedder: str = ""
+    next_embedding_dimension: int = 256
     search_backend: str = "exact"
     opensearch_url: str = ""
+    search_alias: str = "threadkeep"
     stage: str = "local"
 
     @classmethod
@@ -87,8 +93,13 @@ class Settings:
             ),
             openai_base_url=text("OPENAI_BASE_URL").rstrip("/"),
             openai_api_key_secret=text("OPENAI_API_KEY_SECRET"),
+            next_embedder=text("NEXT_EMBEDDER"),
+            next_embedding_dimension=_positive(
+                "NEXT_EMBEDDING_DIMENSION", text("NEXT_EMBEDDING_DIMENSION", "256")
+            ),
             search_backend=text("SEARCH_BACKEND", "exact"),
             opensearch_url=text("OPENSEARCH_URL"),
+            search_alias=text("SEARCH_ALIAS", "threadkeep"),
             stage=text("STAGE", "local"),
         )
         settings.check()
@@ -107,6 +118,13 @@ class Settings:
         ]:
             self._check_model(name, value, CHAT_PROVIDERS)
         self._check_model("EMBEDDER", self.embedder, EMBEDDING_PROVIDERS)
+        if self.next_embedder:
+            self._check_model("NEXT_EMBEDDER", self.next_embedder, EMBEDDING_PROVIDERS)
+            _require(
+                "NEXT_EMBEDDER",
+                self.search_backend == "opensearch",
+                "builds a second index, which only SEARCH_BACKEND opensearch has",
+            )
         _require(
             "SEARCH_BACKEND",
             self.search_backend in ("exact", "opensearch"),

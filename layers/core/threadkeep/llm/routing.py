@@ -139,22 +139,36 @@ def embedder(settings: Settings) -> Embedder:
     Raises:
         MisconfiguredError: EMBEDDER or EMBEDDING_DIMENSION is wrong.
     """
-    provider, _, name = settings.embedder.partition(":")
+    return _embedder(settings, "EMBEDDER", settings.embedder, settings.embedding_dimension)
+
+
+def next_embedder(settings: Settings) -> Embedder | None:
+    """Return the embedder that is to take over, or None.
+
+    Raises:
+        MisconfiguredError: NEXT_EMBEDDER or NEXT_EMBEDDING_DIMENSION is wrong.
+    """
+    if not settings.next_embedder:
+        return None
+    dimension = settings.next_embedding_dimension
+    return _embedder(settings, "NEXT_EMBEDDER", settings.next_embedder, dimension)
+
+
+def _embedder(settings: Settings, setting: str, model_id: str, dimension: int) -> Embedder:
+    provider, _, name = model_id.partition(":")
     if provider == OFFLINE_MODEL:
         from threadkeep.llm.offline.embedder import WordVectorEmbedder
 
-        return WordVectorEmbedder(settings.embedder, settings.embedding_dimension)
+        return WordVectorEmbedder(model_id, dimension)
     if provider == "bedrock" and name:
         from threadkeep.llm.bedrock_embeddings import BedrockEmbedder
 
-        return BedrockEmbedder(settings.embedder, settings.embedding_dimension)
+        return BedrockEmbedder(model_id, dimension)
     if provider == "openai" and name and settings.openai_base_url:
         from threadkeep.llm.openai_compatible import OpenAiEmbedder
 
-        return OpenAiEmbedder(_endpoint(settings), settings.embedder, settings.embedding_dimension)
-    raise MisconfiguredError(
-        f"EMBEDDER {settings.embedder!r} is not available", extra={"setting": "EMBEDDER"}
-    )
+        return OpenAiEmbedder(_endpoint(settings), model_id, dimension)
+    raise MisconfiguredError(f"{setting} {model_id!r} is not available", extra={"setting": setting})
 
 
 def validate(settings: Settings) -> None:
@@ -165,7 +179,10 @@ def validate(settings: Settings) -> None:
             missing; a wrong EMBEDDING_DIMENSION is named with both numbers.
     """
     settings.check()
-    _probe("EMBEDDER", settings.embedder, lambda: _probe_embedder(settings))
+    _probe("EMBEDDER", settings.embedder, lambda: _probe_embedder(embedder(settings)))
+    upcoming = next_embedder(settings)
+    if upcoming is not None:
+        _probe("NEXT_EMBEDDER", settings.next_embedder, lambda: _probe_embedder(upcoming))
     _probe("DEFAULT_MODEL", settings.default_model, lambda: _probe_chat(settings))
 
 
@@ -180,8 +197,8 @@ def _probe(setting: str, value: str, ask: Callable[[], None]) -> None:
         ) from error
 
 
-def _probe_embedder(settings: Settings) -> None:
-    embedder(settings).embed(["dimension"], purpose="query")
+def _probe_embedder(asked: Embedder) -> None:
+    asked.embed(["dimension"], purpose="query")
 
 
 def _probe_chat(settings: Settings) -> None:

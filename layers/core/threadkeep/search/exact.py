@@ -42,6 +42,7 @@ class _Memory:
     blocks: dict[DocumentKind, Block]
     fresh_until: datetime
     seen: set[str] = field(default_factory=set)
+    foreign: set[str] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -61,6 +62,8 @@ class ExactIndex:
         clock: The time.
         weights: Weights of hybrid relevance.
         cache_bytes: Room for the users that are kept in memory; the one at hand always is.
+        generation: Name of what the vectors are made with. Documents with vectors of another one
+            are found by their words only, and answers are then not exact.
     """
 
     def __init__(
@@ -71,12 +74,14 @@ class ExactIndex:
         *,
         weights: FusionWeights | None = None,
         cache_bytes: int = 256 * 1024 * 1024,
+        generation: str = "",
     ) -> None:
         self._rows = rows
         self._dimension = dimension
         self._clock = clock
         self._weights = weights or FusionWeights()
         self._cache_bytes = cache_bytes
+        self._generation = generation
         self._users: OrderedDict[str, _Memory] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -88,6 +93,7 @@ class ExactIndex:
                 vector=None
                 if document.vector is None
                 else np.asarray(document.vector, "<f2").tobytes(),
+                generation=self._generation,
             )
             for document in documents
         ]
@@ -124,7 +130,8 @@ class ExactIndex:
                     block.remove(ref)
             mode = query.mode if vector is not None else Mode.LEXICAL
             found = self._scored(memory, query, mode, vector or (), kind, count, now)
-        return Candidates(found=found, exact=mode is query.mode, backend=NAME, requests=requests)
+            exact = mode is query.mode and (mode is Mode.LEXICAL or not memory.foreign)
+        return Candidates(found=found, exact=exact, backend=NAME, requests=requests)
 
     def _scored(
         self,
@@ -187,7 +194,7 @@ class ExactIndex:
         blocks = {kind: Block(self._dimension) for kind in DocumentKind}
         memory = _Memory(blocks, fresh_until=now)
         for row in self._rows.load(user_id):
-            _put_row(memory, row)
+            self._put_row(memory, row)
         return memory
 
     def _refresh(self, user_id: str, memory: _Memory, now: datetime) -> int:
@@ -197,8 +204,9 @@ class ExactIndex:
         rows = self._rows.get(user_id, changed) if changed else {}
         with memory.lock:
             for ref in changed:
+                memory.foreign.discard(ref)
                 if ref in rows:
-                    _put_row(memory, rows[ref])
+                    self._put_row(memory, rows[ref])
                 else:
                     for block in memory.blocks.values():
                         block.remove(ref)
@@ -206,16 +214,19 @@ class ExactIndex:
             memory.fresh_until = max(now, memory.fresh_until)
         return 1 + bool(changed)
 
+    def _put_row(self, memory: _Memory, row: VectorRow) -> None:
+        vector = None
+        if row.vector is not None and row.generation == self._generation:
+            vector = np.frombuffer(row.vector, "<f2")
+        elif row.vector is not None:
+            memory.foreign.add(row.document.ref)
+        memory.blocks[row.document.kind].put(row.document, vector)
+
     def _make_room(self) -> None:
         room = self._cache_bytes - sum(memory.size for memory in self._users.values())
         while room < 0 and len(self._users) > 1:
             _, oldest = self._users.popitem(last=False)
             room += oldest.size
-
-
-def _put_row(memory: _Memory, row: VectorRow) -> None:
-    vector = None if row.vector is None else np.frombuffer(row.vector, "<f2")
-    memory.blocks[row.document.kind].put(row.document, vector)
 
 
 def _put(memory: _Memory, document: Document, vector: Sequence[float] | None) -> None:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
         Candidate,
         ConversationStore,
         Embedder,
+        Generation,
         MemoryStore,
-        VectorIndex,
     )
     from threadkeep.services.indexing import Indexing
 
@@ -42,8 +42,7 @@ class Finding:
         self,
         memories: MemoryStore,
         conversations: ConversationStore,
-        index: VectorIndex,
-        embedder: Embedder,
+        generation: Generation,
         indexing: Indexing,
         *,
         user_id: str,
@@ -52,7 +51,7 @@ class Finding:
     ) -> None:
         self._memories = memories
         self._conversations = conversations
-        self._index = index
+        self._index = generation.index
         self._user_id = user_id
         self._query = query
         self._now = now
@@ -65,8 +64,8 @@ class Finding:
         self._index_requests = 0
         marks = sorted(memories.pending(user_id), key=lambda mark: mark.marked_at, reverse=True)
         self.exact = len(marks) <= MAX_PENDING
-        self._pending = indexing.read(user_id, marks[:MAX_PENDING])
-        self._vector = self._embed(embedder)
+        self._pending = indexing.read(user_id, marks[:MAX_PENDING], generation.embedder)
+        self._vector = self._embed(generation.embedder)
 
     def entities(self) -> list[tuple[Candidate, Entity]]:
         """Return the best entities that the table confirms."""
@@ -139,7 +138,7 @@ class Finding:
                 kind=kind,
                 count=fetch,
                 now=self._now,
-                fresh=[d for d in self._pending.documents if d.kind is kind],
+                fresh=self._pending.documents,
                 gone=[ref for ref, _ in self._pending.gone],
             )
             self._index_requests += proposals.requests

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from threadkeep.domain.conversations import Role, seq_of
 from threadkeep.domain.documents import WINDOW, entity_draft, episode_draft
 from threadkeep.domain.retrieval import DocumentKind
-from threadkeep.errors import ModelError
+from threadkeep.errors import ModelError, NotIndexedError
 from threadkeep.ports import PageRequest
 
 if TYPE_CHECKING:
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from threadkeep.domain.documents import Draft
     from threadkeep.domain.retrieval import Document
     from threadkeep.ports import (
-        Clock,
         ConversationStore,
         Embedder,
+        Generation,
+        Generations,
         MemoryStore,
         Pending,
-        VectorIndex,
     )
 
 
@@ -49,57 +49,62 @@ class Indexing:
         self,
         memories: MemoryStore,
         conversations: ConversationStore,
-        index: VectorIndex,
-        embedder: Embedder,
-        clock: Clock,
+        generations: Generations,
     ) -> None:
         self._memories = memories
         self._conversations = conversations
-        self._index = index
-        self._embedder = embedder
-        self._clock = clock
+        self._generations = generations
 
     def index_pending(self, user_id: str) -> Sequence[Pending]:
         """Index all that is marked for a user; returns the marks left for later."""
         return self.index(user_id, self._memories.pending(user_id))
 
     def index(self, user_id: str, marks: Sequence[Pending]) -> Sequence[Pending]:
-        """Bring the index up to the table for the given marks.
+        """Bring the index up to the table for the given marks, in every generation.
 
-        A mark is cleared only when its change is in the index with a vector; deletions that were
+        A mark is cleared only when its change is in all of them with a vector; deletions that were
         begun are completed first.
 
         Returns:
-            The marks left because the embedder is out.
+            The marks left because an embedder is out or an index refused what they stand for.
+
+        Raises:
+            UnavailableError: An index does not answer; all marks are left.
         """
         for mark in marks:
             if mark.deleted and mark.kind is DocumentKind.ENTITY:
                 self._memories.finish_deletion(user_id, mark.ref)
-        batch = self.read(user_id, marks)
-        if batch.documents:
-            self._index.upsert(user_id, batch.documents)
-        if batch.gone:
-            self._index.remove(user_id, batch.gone)
-        gone = {ref for ref, _ in batch.gone}
-        left = [] if batch.embedded else [mark for mark in marks if mark.ref not in gone]
+        drafts, gone = self._drafts(user_id, marks)
+        refused = {
+            ref
+            for generation in self._generations.written()
+            for ref in _write(generation, user_id, drafts, gone)
+        }
+        left = [mark for mark in marks if mark.ref in refused]
         self._memories.clear_pending(user_id, [mark for mark in marks if mark not in left])
         return left
 
-    def read(self, user_id: str, marks: Sequence[Pending]) -> Batch:
-        """Read what the marks stand for, as the table has it now.
+    def read(self, user_id: str, marks: Sequence[Pending], embedder: Embedder) -> Batch:
+        """Read what the marks stand for, as the table has it now, with vectors of an embedder.
 
         What is marked and not there any more counts as gone, at the mark's revision.
         """
+        drafts, gone = self._drafts(user_id, marks)
+        documents, embedded = _embed(drafts, embedder)
+        return Batch(documents, gone, embedded)
+
+    def _drafts(
+        self, user_id: str, marks: Sequence[Pending]
+    ) -> tuple[list[Draft], list[tuple[str, int]]]:
+        """Return the documents that marks stand for, and ``(ref, revision)`` of what is gone."""
         entities = [mark for mark in marks if mark.kind is DocumentKind.ENTITY]
         episodes = [mark for mark in marks if mark.kind is DocumentKind.EPISODE]
         drafts = [
             *self._entities(user_id, [m.ref for m in entities if not m.deleted]),
             *self._episodes(user_id, [m.ref for m in episodes if not m.deleted]),
         ]
-        documents, embedded = self._embed(drafts)
-        found = {document.ref for document in documents}
-        gone = [(mark.ref, mark.revision) for mark in marks if mark.ref not in found]
-        return Batch(documents, gone, embedded)
+        found = {draft.document.ref for draft in drafts}
+        return drafts, [(mark.ref, mark.revision) for mark in marks if mark.ref not in found]
 
     def _entities(self, user_id: str, ids: Sequence[str]) -> list[Draft]:
         drafts = []
@@ -144,15 +149,38 @@ class Indexing:
                         drafts[draft.document.ref] = draft
         return list(drafts.values())
 
-    def _embed(self, drafts: Sequence[Draft]) -> tuple[list[Document], bool]:
-        documents = [draft.document for draft in drafts]
-        if not drafts:
-            return documents, True
-        try:
-            vectors = self._embedder.embed([d.embedded for d in drafts], purpose="document")
-        except ModelError:
-            return documents, False
-        return [
-            document.model_copy(update={"vector": tuple(vector)})
-            for document, vector in zip(documents, vectors, strict=True)
-        ], True
+
+def _write(
+    generation: Generation,
+    user_id: str,
+    drafts: Sequence[Draft],
+    gone: Sequence[tuple[str, int]],
+) -> set[str]:
+    """Bring a generation up to date; return the refs that it must be told again."""
+    documents, embedded = _embed(drafts, generation.embedder)
+    left = set() if embedded else {document.ref for document in documents}
+    try:
+        if documents:
+            generation.index.upsert(user_id, documents)
+    except NotIndexedError as error:
+        left |= set(error.refs)
+    try:
+        if gone:
+            generation.index.remove(user_id, gone)
+    except NotIndexedError as error:
+        left |= set(error.refs)
+    return left
+
+
+def _embed(drafts: Sequence[Draft], embedder: Embedder) -> tuple[list[Document], bool]:
+    documents = [draft.document for draft in drafts]
+    if not drafts:
+        return documents, True
+    try:
+        vectors = embedder.embed([d.embedded for d in drafts], purpose="document")
+    except ModelError:
+        return documents, False
+    return [
+        document.model_copy(update={"vector": tuple(vector)})
+        for document, vector in zip(documents, vectors, strict=True)
+    ], True

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from threadkeep.domain.agents import MemoryConfig
-    from threadkeep.ports import Clock, ConversationStore, Embedder, MemoryStore, VectorIndex
+    from threadkeep.ports import Clock, ConversationStore, Generations, MemoryStore
     from threadkeep.services.graph import Graph
     from threadkeep.services.indexing import Indexing
 
@@ -42,16 +42,14 @@ class Retrieval:
         self,
         memories: MemoryStore,
         conversations: ConversationStore,
-        index: VectorIndex,
-        embedder: Embedder,
+        generations: Generations,
         indexing: Indexing,
         graph: Graph,
         clock: Clock,
     ) -> None:
         self._memories = memories
         self._conversations = conversations
-        self._index = index
-        self._embedder = embedder
+        self._generations = generations
         self._indexing = indexing
         self._graph = graph
         self._clock = clock
@@ -72,8 +70,7 @@ class Retrieval:
         finding = Finding(
             self._memories,
             self._conversations,
-            self._index,
-            self._embedder,
+            self._generations.serving(),
             self._indexing,
             user_id=user_id,
             query=query,

@@ -14,6 +14,7 @@ from threadkeep.storage.conversation_items import (
     ConversationItem,
     ConversationRowItem,
     DeletionItem,
+    MessageItem,
 )
 from threadkeep.storage.conversation_sweep import ConversationSweep
 from threadkeep.storage.items import Item
@@ -83,6 +84,16 @@ class DynamoConversationStore:
             position,
             total,
         )
+
+    def indexed(self, user_id: str, conversation_id: str) -> Sequence[str]:
+        """Return the ids of the messages that are searchable, in one query per 1 MB."""
+        rows = self._table.query(
+            keys.thread(user_id, conversation_id),
+            Item.sk.between(*keys.between(keys.MESSAGES)),
+            matching=MessageItem.indexed == True,  # noqa: E712 (an expression of pynamodb)
+            attributes=[keys.SORT_KEY, "kind", "item_id"],
+        )
+        return [row.item_id for row in rows if isinstance(row, MessageItem)]
 
     def acquire(
         self, user_id: str, conversation: Conversation, *, now: datetime, until: datetime

@@ -41,13 +41,14 @@ class VectorItem(Item, discriminator="V"):
     removed = BooleanAttribute(default=False)
     document = UnicodeAttribute(null=True)
     vector = BinaryAttribute(legacy_encoding=False, null=True)
+    generation = UnicodeAttribute(default="")
     ttl = NumberAttribute(null=True, attr_name=keys.TTL)
 
     def to_row(self) -> VectorRow | None:
         """Return the document, or None if it was removed."""
         if self.removed or self.document is None:
             return None
-        return VectorRow(Document.model_validate_json(self.document), self.vector)
+        return VectorRow(Document.model_validate_json(self.document), self.vector, self.generation)
 
 
 class IndexLogItem(Item, discriminator="X"):
@@ -97,6 +98,7 @@ class DynamoVectorRows:
                     revision=row.document.revision,
                     document=row.document.model_dump_json(exclude_none=True, exclude={"vector"}),
                     vector=row.vector,
+                    generation=row.generation,
                 )
             )
         self._put_and_log(user_id, items, at)
@@ -119,6 +121,11 @@ class DynamoVectorRows:
             for item in items
             if isinstance(item, IndexLogItem)
         }
+
+    def estimate(self, user_id: str) -> int:
+        """Return about how many documents a user has: as many in each shard as in the first."""
+        pk, attributes = keys.vectors(user_id, 0), [keys.SORT_KEY, "kind"]
+        return keys.VECTOR_SHARDS * sum(1 for _ in self._table.query(pk, attributes=attributes))
 
     def _put_and_log(self, user_id: str, items: Sequence[VectorItem], at: datetime) -> None:
         """Store rows, then log them: a row that is not logged yet is still marked pending."""
