@@ -15,6 +15,7 @@ from threadkeep.domain.ranking import NEUTRAL_RECENCY
 from threadkeep.domain.retrieval import DocumentKind, Mode
 from threadkeep.ports import Candidate, Candidates, VectorRow
 from threadkeep.search.block import Block
+from threadkeep.search.halves import half_of, require_none
 from threadkeep.search.relevance import Relevance
 from threadkeep.search.scoring import best_rows, combined_scores, recencies
 
@@ -86,18 +87,23 @@ class ExactIndex:
         self._lock = threading.Lock()
 
     def upsert(self, user_id: str, documents: Sequence[Document]) -> None:
-        """Store documents unless a later revision is there already."""
-        rows = [
-            VectorRow(
-                document=document.model_copy(update={"vector": None}),
-                vector=None
-                if document.vector is None
-                else np.asarray(document.vector, "<f2").tobytes(),
-                generation=self._generation,
-            )
-            for document in documents
-        ]
+        """Store documents unless a later revision is there already.
+
+        Raises:
+            NotIndexedError: The named ones have no fit vectors; the others are stored.
+        """
+        rows, refused = [], {}
+        for document in documents:
+            try:
+                half = half_of(document, self._dimension)
+            except ValueError as error:
+                refused[document.ref] = str(error)
+                continue
+            stored = document.model_copy(update={"vector": None})
+            vector = None if half is None else half.tobytes()
+            rows.append(VectorRow(stored, vector, self._generation))
         self._rows.put(user_id, rows, at=self._clock.now())
+        require_none(refused)
 
     def remove(self, user_id: str, refs: Sequence[tuple[str, int]]) -> None:
         """Remove documents ``(ref, revision)`` unless a later revision is there already."""

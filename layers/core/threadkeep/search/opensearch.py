@@ -6,8 +6,8 @@ from itertools import batched
 from typing import TYPE_CHECKING, Any
 
 from threadkeep.domain.fusion import FusionWeights
-from threadkeep.errors import NotIndexedError
-from threadkeep.search.opensearch_client import RETRY_AFTER_SECONDS, answering
+from threadkeep.search.halves import require_none
+from threadkeep.search.opensearch_client import answering
 from threadkeep.search.opensearch_documents import document_id, source_of, tombstone_of
 from threadkeep.search.opensearch_search import EXACT_LIMIT, UserSearch
 
@@ -74,7 +74,7 @@ class OpenSearchIndex:
                 continue
             writes.append((document.ref, document.revision, source))
         refused |= self._write(user_id, writes)
-        _require_none(refused)
+        require_none(refused)
 
     def remove(self, user_id: str, refs: Sequence[tuple[str, int]]) -> None:
         """Remove documents ``(ref, revision)`` unless a later revision is there already.
@@ -87,7 +87,7 @@ class OpenSearchIndex:
             UnavailableError: As for ``upsert``.
         """
         now = self._clock.now()
-        _require_none(
+        require_none(
             self._write(
                 user_id,
                 [
@@ -189,13 +189,3 @@ _LIVE = {"term": {"deleted": False}}
 def write_alias(name: str) -> str:
     """Return the alias by which an index is written."""
     return f"{name}-write"
-
-
-def _require_none(refused: Mapping[str, str]) -> None:
-    if refused:
-        reasons = ", ".join(sorted(set(refused.values())))
-        raise NotIndexedError(
-            f"The index refused {len(refused)} documents: {reasons}.",
-            refs=tuple(refused),
-            retry_after=RETRY_AFTER_SECONDS,
-        )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from threadkeep.domain.lexical import LexicalIndex
+from threadkeep.search.halves import half_of
 from threadkeep.search.stemming import english_stem
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def source_of(user_id: str, document: Document, dimension: int) -> dict[str, Any
         source["expires"] = document.expires_at.timestamp()
     if half is not None:
         source["vector"] = half.astype(np.float64).tolist()
-        source["half"] = base64.b64encode(half.astype("<f2").tobytes()).decode()
+        source["half"] = base64.b64encode(half.tobytes()).decode()
     return source
 
 
@@ -153,22 +154,6 @@ def tombstone_of(user_id: str, ref: str, revision: int, at: datetime) -> dict[st
         "deleted": True,
         "deleted_at": at.timestamp(),
     }
-
-
-def half_of(document: Document, dimension: int) -> NDArray[np.float16] | None:
-    """Return a document's vector as float16, or None for one without a direction.
-
-    Raises:
-        ValueError: The vector has another dimension, or a number in it is not finite.
-    """
-    if document.vector is None:
-        return None
-    half = np.asarray(document.vector, np.float16)
-    if half.shape != (dimension,):
-        raise ValueError(f"the vector has dimension {half.size}, and the index {dimension}")
-    if not np.isfinite(half).all():
-        raise ValueError("a number in the vector is not finite")
-    return half if half.any() else None
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,7 @@ class UserSearch:
         )
 
     def _support(self) -> dict[str, float]:
-        """Return by turn the relevance of the best entity that was learned from it."""
+        """Return by turn the relevance of the best entity that was learned from it, as float32."""
         question = self._question(DocumentKind.ENTITY, recency=False)
         filters = [*self._owned(DocumentKind.ENTITY), {"exists": {"field": "turns"}}]
         answer = self._ask(_scoring(question, filters, _SUPPORTERS + 1, ["turns"]))
