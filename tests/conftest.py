@@ -1,4 +1,4 @@
-"""The local stack for the tests that need the deployed system: one for the whole run."""
+"""What tests share that need more than this process: the deployed stack and OpenSearch."""
 
 import os
 import tempfile
@@ -11,7 +11,10 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from local.config import Config
+from local.config import Config, free_ports
+from local.opensearch.__main__ import HOME as OPENSEARCH_HOME
+from local.opensearch.install import find_java, install
+from local.opensearch.node import Node
 from local.stack import Addresses, Stack, User
 
 REUSE = "THREADKEEP_STACK"
@@ -66,3 +69,21 @@ def api(stack: RunningStack) -> Iterator[Callable[[User | None], httpx.Client]]:
             )
 
         yield client_of
+
+
+@pytest.fixture(scope="session")
+def opensearch_url() -> Iterator[str]:
+    """Address of a real OpenSearch: that of ``OPENSEARCH_URL``, else a node of this run's own.
+
+    One that can not be started is an error, never a skip.
+    """
+    url = os.environ.get("OPENSEARCH_URL")
+    if url:
+        yield url
+        return
+    node = Node(OPENSEARCH_HOME, free_ports(1)[0])
+    node.start(find_java(), install(OPENSEARCH_HOME))
+    try:
+        yield node.url
+    finally:
+        node.stop()
