@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mypy_boto3_apigateway import APIGatewayClient
     from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_cognito_idp import CognitoIdentityProviderClient
+    from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_secretsmanager import SecretsManagerClient
 
@@ -148,6 +149,11 @@ class Clients:
     def functions(self) -> "LambdaClient":
         """Functions."""
         return self._session.client("lambda", endpoint_url=self._url)
+
+    @cached_property
+    def dynamodb(self) -> "DynamoDBClient":
+        """The table."""
+        return self._session.client("dynamodb", endpoint_url=self._url)
 
     @cached_property
     def secrets(self) -> "SecretsManagerClient":
