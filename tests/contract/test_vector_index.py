@@ -164,11 +164,11 @@ def test_users_never_see_each_other(back_end: BackEnd, mode: Mode) -> None:
 
 
 def test_shuffled_and_repeated_events_end_in_what_the_table_says(back_end: BackEnd) -> None:
-    # given the changes of 60 documents, each event twice, in any order
+    # given the changes of 70 documents, each event twice, in any order
     rng = random.Random(5)
     final: dict[str, tuple[int, bool]] = {}
     events: list[tuple[str, int, bool]] = []
-    for number in range(60):
+    for number in range(70):
         ref = f"e{number:02d}"
         last = rng.randint(3, 12)
         for revision in range(1, last + 1):

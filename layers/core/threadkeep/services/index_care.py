@@ -87,7 +87,7 @@ class IndexCare:
         """
         indexed = left = 0
         for marks in batched(self._expected(user_id), _BATCH, strict=False):
-            refused = len(self._indexing.index(user_id, marks))
+            refused = len(self._indexing.index(user_id, marks, without_vectors=False))
             left += refused
             indexed += len(marks) - refused
         ghosts = [each for each in self._stable(user_id) if each.what == "ghost"]

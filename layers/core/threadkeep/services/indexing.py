@@ -59,11 +59,19 @@ class Indexing:
         """Index all that is marked for a user; returns the marks left for later."""
         return self.index(user_id, self._memories.pending(user_id))
 
-    def index(self, user_id: str, marks: Sequence[Pending]) -> Sequence[Pending]:
+    def index(
+        self, user_id: str, marks: Sequence[Pending], *, without_vectors: bool = True
+    ) -> Sequence[Pending]:
         """Bring the index up to the table for the given marks, in every generation.
 
         A mark is cleared only when its change is in all of them with a vector; deletions that were
         begun are completed first.
+
+        Args:
+            user_id: Owner.
+            marks: What changed.
+            without_vectors: Whether documents are stored without vectors, to be found by their
+                words, while an embedder is out.
 
         Returns:
             The marks left because an embedder is out or an index refused what they stand for.
@@ -78,7 +86,7 @@ class Indexing:
         refused = {
             ref
             for generation in self._generations.written()
-            for ref in _write(generation, user_id, drafts, gone)
+            for ref in _write(generation, user_id, drafts, gone, without_vectors)
         }
         left = [mark for mark in marks if mark.ref in refused]
         self._memories.clear_pending(user_id, [mark for mark in marks if mark not in left])
@@ -155,12 +163,13 @@ def _write(
     user_id: str,
     drafts: Sequence[Draft],
     gone: Sequence[tuple[str, int]],
+    without_vectors: bool,
 ) -> set[str]:
     """Bring a generation up to date; return the refs that it must be told again."""
     documents, embedded = _embed(drafts, generation.embedder)
     left = set() if embedded else {document.ref for document in documents}
     try:
-        if documents:
+        if documents and (embedded or without_vectors):
             generation.index.upsert(user_id, documents)
     except NotIndexedError as error:
         left |= set(error.refs)
