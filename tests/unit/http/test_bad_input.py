@@ -72,6 +72,16 @@ def test_bad_body_is_refused(
     assert not site.seen
 
 
+def test_quotes_that_none_closes_are_refused_at_once(gateway: Gateway) -> None:
+    """A search for each quote's end would take hours here."""
+    # given
+    raw = "[" * (MAX_JSON_DEPTH + 1) + '"' + '\\"' * (MAX_BODY_BYTES // 2 - MAX_JSON_DEPTH)
+    # when
+    reply = gateway.call("POST", "/things", raw=raw)
+    # then
+    assert (reply.status, reply.code) == (400, "invalid_json")
+
+
 def test_nesting_inside_strings_does_not_count(gateway: Gateway) -> None:
     assert gateway.post("/things", {"name": "[" * MAX_NAME_CHARS}).status == 201
 

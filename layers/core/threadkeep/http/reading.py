@@ -15,7 +15,8 @@ from threadkeep.domain.types import Id
 from threadkeep.errors import BadRequestError, PayloadTooLargeError, ValidationError
 
 MAX_JSON_DEPTH = 64
-_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+# An unclosed string matches too: otherwise each further quote would look for its end anew.
+_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _ETAG = re.compile(r'(?:W/)?"([^"]*)"')
 _VERSION = re.compile(r"v([0-9]{1,15})")
 _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
