@@ -12,6 +12,7 @@ from threadkeep.domain.names import name_key
 from threadkeep.domain.types import Description, Id, Model, Name, Properties, Share, UtcTime
 
 SELF_NAME = "You"
+_SENTENCE_ENDS = tuple(".!?。！？")
 
 
 class EntityType(StrEnum):
@@ -141,20 +142,30 @@ def content_of(entity: Entity) -> dict[str, Any]:
 def merge_description(current: str, stated: str) -> str:
     """Join two descriptions without repeating what is there and within the size limit.
 
-    Sentences of ``stated`` that ``current`` does not hold (compared by name key) are appended.
-    What would not fit is left out as a whole sentence: a cut sentence could state the opposite of
-    what was said.
+    Sentences of ``stated`` that ``current`` does not hold are appended. They are compared whole, by
+    name key and without the final stop: "uses Java" is not said by "uses JavaScript", nor "eats
+    meat" by "never eats meat". What would not fit is left out as a whole sentence: a cut sentence
+    could state the opposite of what was said.
     """
-    known = name_key(current)
+    known = {_sentence_key(sentence) for sentence in _sentences(current)}
     merged = current
+    size = len(current.encode())
     for sentence in _sentences(stated):
-        if name_key(sentence) in known:
+        key = _sentence_key(sentence)
+        if key in known:
             continue
-        longer = f"{merged} {sentence}" if merged else sentence
-        if len(longer.encode()) > MAX_DESCRIPTION_BYTES:
+        # Joined so that both are found as sentences again.
+        joint = " " if merged.endswith(_SENTENCE_ENDS) else "\n" if merged else ""
+        longer = size + len(joint.encode()) + len(sentence.encode())
+        if longer > MAX_DESCRIPTION_BYTES:
             continue
-        merged, known = longer, name_key(longer)
+        merged, size = merged + joint + sentence, longer
+        known.add(key)
     return merged
+
+
+def _sentence_key(sentence: str) -> str:
+    return name_key(sentence).rstrip(" .!。")
 
 
 def _sentences(text: str) -> list[str]:
