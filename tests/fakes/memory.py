@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tests.fakes.memory_graph import MemoryGraph
 from tests.fakes.memory_pages import cut
+from threadkeep.domain.changes import Support
 from threadkeep.domain.entities import newest
 from threadkeep.domain.names import name_key
 from threadkeep.domain.relations import Direction
@@ -16,10 +17,11 @@ from threadkeep.errors import ConflictError, UnavailableError
 from threadkeep.ports import Half, Page, PageRequest, Pending
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from tests.fakes.conversations import FakeConversationStore
+    from tests.fakes.transfers import FakeTransferStore
     from threadkeep.domain.changes import Commit, HistoryEntry
     from threadkeep.domain.entities import Entity, EntityType, Evidence
     from threadkeep.domain.relations import Relation, RelationType
@@ -36,6 +38,7 @@ class FakeMemoryStore:
         self._graphs: defaultdict[str, MemoryGraph] = defaultdict(MemoryGraph)
         self._lock = RLock()
         self._life_of: Callable[[str, str], str | None] | None = None
+        self._transfers: FakeTransferStore | None = None
         self._requests = 0
         self.interrupt_deletions = False
 
@@ -48,6 +51,10 @@ class FakeMemoryStore:
 
         self._lock = conversations.lock
         self._life_of = life_of
+
+    def join_transfers(self, transfers: FakeTransferStore) -> None:
+        """Have commits store how far an import has come."""
+        self._transfers = transfers
 
     @property
     def requests(self) -> int:
@@ -228,6 +235,34 @@ class FakeMemoryStore:
             found = list(self._graph(user_id).history.get(item_id, ()))
         return cut(found, page, lambda entry: f"{entry.version:09d}")
 
+    def walk_entities(
+        self, user_id: str, *, after: str = ""
+    ) -> Iterator[tuple[Entity, Sequence[Support]]]:
+        """Yield entities with their sources, by id."""
+        yield from self._walk(user_id, lambda graph: graph.entities, after)
+
+    def walk_relations(
+        self, user_id: str, *, after: str = ""
+    ) -> Iterator[tuple[Relation, Sequence[Support]]]:
+        """Yield relations with their sources, by id."""
+        yield from self._walk(user_id, lambda graph: graph.relations, after)
+
+    def _walk[T](
+        self, user_id: str, items_of: Callable[[MemoryGraph], Mapping[str, T]], after: str
+    ) -> Iterator[tuple[T, Sequence[Support]]]:
+        """Step from id to id, so that what changes meanwhile is seen where it is ahead."""
+        while True:
+            with self._lock:
+                graph = self._graph(user_id)
+                items = items_of(graph)
+                following = sorted(i for i in items if i > after)
+                if not following:
+                    return
+                after = following[0]
+                item, sources = items[after], graph.sources.get(after, {})
+                supports = [Support(i, evidence) for i, evidence in sorted(sources.items())]
+            yield item, supports
+
     def commit(self, user_id: str, commit: Commit) -> None:
         """Apply all changes or none."""
         with self._lock:
@@ -240,6 +275,8 @@ class FakeMemoryStore:
                 if len(graph.steps[step.job_id]) != step.number:
                     raise ConflictError("The step was applied.")
             graph.check(commit)
+            if commit.advance is not None and self._transfers is not None:
+                self._transfers.advance(user_id, commit.advance)
             graph.apply(commit)
             if step is not None:
                 graph.steps[step.job_id].append(step.outcome)

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from threadkeep.services.retrieval import Retrieval
     from threadkeep.services.site_settings import SiteSettings
     from threadkeep.services.statements import EntityStatements
+    from threadkeep.services.transfer_worker import TransferWorker
+    from threadkeep.services.transfers import Transfers
     from threadkeep.settings import Settings
     from threadkeep.storage.table import Table
 
@@ -147,6 +149,27 @@ class Bootstrap:
         return SqsExtractionQueue(
             self.settings.extraction_queue_url, self.settings.extraction_dlq_url
         )
+
+    @cached_property
+    def transfer_store(self) -> ports.TransferStore:
+        """Exports and imports."""
+        from threadkeep.storage.transfers import DynamoTransferStore
+
+        return DynamoTransferStore(self.table)
+
+    @cached_property
+    def transfer_files(self) -> ports.TransferFiles:
+        """Files of exports and imports."""
+        from threadkeep.storage.transfer_files import S3TransferFiles
+
+        return S3TransferFiles(self.settings.bucket_name)
+
+    @cached_property
+    def transfer_queue(self) -> ports.TransferQueue:
+        """Producer of exports and imports."""
+        from threadkeep.messaging.transfer_queue import SqsTransferQueue
+
+        return SqsTransferQueue(self.settings.transfer_queue_url)
 
     @cached_property
     def chat_models(self) -> Models:
@@ -410,6 +433,44 @@ class Bootstrap:
             self.extraction_queue,
             self.chat_models,
             self.clock,
+        )
+
+    @cached_property
+    def transfers(self) -> Transfers:
+        """Asking for exports and imports."""
+        from threadkeep.services.transfers import Transfers
+
+        return Transfers(
+            self.transfer_store, self.transfer_files, self.transfer_queue, self.clock, self.ids
+        )
+
+    @cached_property
+    def transfer_worker(self) -> TransferWorker:
+        """Running exports and imports."""
+        from threadkeep.services.exporting import Exporting
+        from threadkeep.services.importing import Importing
+        from threadkeep.services.transfer_worker import TransferWorker
+
+        exporting = Exporting(
+            self.memory_store,
+            self.conversation_store,
+            self.transfer_store,
+            self.transfer_files,
+            self.clock,
+            self.ids,
+        )
+        importing = Importing(
+            self.memory_store,
+            self.conversation_store,
+            self.entity_statements,
+            self.relation_statements,
+            self.transfer_store,
+            self.transfer_files,
+            self.clock,
+            self.ids,
+        )
+        return TransferWorker(
+            self.transfer_store, self.transfer_queue, exporting, importing, self.clock
         )
 
     @cached_property

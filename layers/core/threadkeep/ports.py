@@ -11,12 +11,13 @@ from datetime import datetime
 from typing import Any, Literal, Protocol
 
 from threadkeep.domain.agents import Agent
-from threadkeep.domain.changes import Commit, HistoryEntry
+from threadkeep.domain.changes import Commit, HistoryEntry, Support
 from threadkeep.domain.conversations import Conversation, Lease, Message, Usage
 from threadkeep.domain.entities import Entity, EntityType
 from threadkeep.domain.extraction import DueExtraction, Extraction, Job, Plan
 from threadkeep.domain.relations import Direction, Relation, RelationType
 from threadkeep.domain.retrieval import Document, DocumentKind, SearchQuery
+from threadkeep.domain.transfers import Transfer
 
 
 class Clock(Protocol):
@@ -297,12 +298,32 @@ class MemoryStore(Protocol):
         """
         ...
 
+    def walk_entities(
+        self, user_id: str, *, after: str = ""
+    ) -> Iterator[tuple[Entity, Sequence[Support]]]:
+        """Yield entities with all their sources, in an order that does not change, from the one
+        that follows the id ``after``; in one query per 1 MB.
+
+        They come without evidence; expiry is the caller's to judge.
+        """
+        ...
+
+    def walk_relations(
+        self, user_id: str, *, after: str = ""
+    ) -> Iterator[tuple[Relation, Sequence[Support]]]:
+        """Yield relations, current and closed, with all their sources, as ``walk_entities`` does.
+
+        Their ends may be gone: the caller checks.
+        """
+        ...
+
     def commit(self, user_id: str, commit: Commit) -> None:
         """Apply all changes in one transaction, with history and index marks, or none.
 
         With a ``step``, the transaction also counts one step of an extraction job as applied: each
         step takes effect once, whoever delivers it and however often, and none does after the
-        job's conversation was deleted. A commit may consist of a step alone.
+        job's conversation was deleted. With an ``advance``, it also stores how far an import has
+        come, unless another worker went on with it meanwhile. A commit may consist of either alone.
 
         Raises:
             ConflictError: A condition did not hold: another writer was first, an end is gone, a
@@ -971,4 +992,90 @@ class Blobs(Protocol):
 
     def delete_all(self, user_id: str, prefix: str) -> None:
         """Remove all of a user's bodies whose key starts with ``prefix``, which ends in ``/``."""
+        ...
+
+
+class TransferStore(Protocol):
+    """Exports and imports of a user's memory, and the ids that an import maps."""
+
+    def create(self, user_id: str, transfer: Transfer) -> None:
+        """Store a new job."""
+        ...
+
+    def get(self, user_id: str, transfer_id: str) -> Transfer | None:
+        """Read a job strongly."""
+        ...
+
+    def list(self, user_id: str, page: PageRequest) -> Page[Transfer]:
+        """List jobs, newest first.
+
+        Raises:
+            ValidationError: The position is of no page of this listing (``invalid_cursor``).
+        """
+        ...
+
+    def save(self, user_id: str, transfer: Transfer) -> Transfer:
+        """Store a job's next state and return it with its new revision.
+
+        Raises:
+            ConflictError: It is no longer of this revision (``superseded``), or not there.
+        """
+        ...
+
+    def mapped(self, user_id: str, transfer_id: str, refs: Sequence[str]) -> dict[str, str]:
+        """Return the ids that stand for ids of the imported file, where they are others."""
+        ...
+
+    def forget_mapping(self, user_id: str, transfer_id: str) -> None:
+        """Remove the mapped ids of a job."""
+        ...
+
+
+class TransferQueue(Protocol):
+    """Producer of messages that wake the worker of exports and imports up."""
+
+    def send(self, user_id: str, transfer_id: str, *, delay_seconds: int) -> None:
+        """Queue a job, to be gone on with after a while, 15 minutes at most."""
+        ...
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A file that is there: its size in bytes, and what tells it from another of its name."""
+
+    size: int
+    etag: str
+
+
+class TransferFiles(Blobs, Protocol):
+    """The files of exports and imports, apart from all other bodies; they are forgotten soon."""
+
+    def stat(self, user_id: str, key: str) -> StoredFile | None:
+        """Return a file's size and identity, or None if there is none."""
+        ...
+
+    def read(self, user_id: str, key: str, *, start: int, length: int, etag: str) -> bytes:
+        """Read a stretch of a file, as far as it goes; ``start`` lies within it.
+
+        Raises:
+            NotFoundError: There is none.
+            ConflictError: It is another file than ``etag`` names (``upload_changed``).
+        """
+        ...
+
+    def join(self, user_id: str, key: str, parts: Sequence[str]) -> None:
+        """Make one file of the bodies under ``parts``, in order; they may be of any size."""
+        ...
+
+    def download_url(self, user_id: str, key: str, *, seconds: int, name: str) -> str:
+        """Return an address from which anyone who has it can read a file for a while."""
+        ...
+
+    def upload_form(
+        self, user_id: str, key: str, *, seconds: int, max_bytes: int
+    ) -> tuple[str, dict[str, str]]:
+        """Return where a file can be posted to for a while, and the form fields to send with it.
+
+        What is larger than ``max_bytes`` is refused.
+        """
         ...

@@ -26,6 +26,7 @@ class Settings:
         extraction_queue_url: Queue of extraction jobs.
         extraction_dlq_url: Its dead-letter queue.
         repair_queue_url: Queue of what could not be indexed.
+        transfer_queue_url: Queue of exports and imports.
         user_pool_client_id: Audience of the tokens.
         jwt_issuer: Issuer of the tokens.
         jwks_url: Where the issuer's public keys are.
@@ -49,6 +50,7 @@ class Settings:
     extraction_queue_url: str = ""
     extraction_dlq_url: str = ""
     repair_queue_url: str = ""
+    transfer_queue_url: str = ""
     user_pool_client_id: str = ""
     jwt_issuer: str = ""
     jwks_url: str = ""
@@ -82,6 +84,7 @@ class Settings:
             extraction_queue_url=text("EXTRACTION_QUEUE_URL"),
             extraction_dlq_url=text("EXTRACTION_DLQ_URL"),
             repair_queue_url=text("REPAIR_QUEUE_URL"),
+            transfer_queue_url=text("TRANSFER_QUEUE_URL"),
             user_pool_client_id=text("USER_POOL_CLIENT_ID"),
             jwt_issuer=text("JWT_ISSUER"),
             jwks_url=text("JWKS_URL"),

@@ -7,6 +7,7 @@ from typing import Any
 from threadkeep.domain import entities, relations
 from threadkeep.domain.entities import Entity, Evidence
 from threadkeep.domain.relations import Relation
+from threadkeep.domain.transfers import Transfer
 from threadkeep.domain.types import Model, UtcTime
 
 
@@ -156,6 +157,19 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Advance:
+    """How far an import has come with a commit: it takes effect if nobody else went on meanwhile.
+
+    Args:
+        transfer: The job's record as it is then, with the revision that it must still have.
+        mapped: An id of the file, and the id here that stands for it, if it is another.
+    """
+
+    transfer: Transfer
+    mapped: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
 class Commit:
     """Changes that take effect together or not at all."""
 
@@ -163,6 +177,7 @@ class Commit:
     at: datetime
     changes: tuple[Change, ...] = field(default=())
     step: Step | None = None
+    advance: Advance | None = None
 
     def entry(self, change: Change) -> HistoryEntry | None:
         """Return what the history keeps of a change; None if it makes no new version.

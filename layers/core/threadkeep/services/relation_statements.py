@@ -52,7 +52,7 @@ class RelationStatements:
                 over the limit, or a relation that is over does not say when it began.
             ConflictError: Another writer is at it; decide again.
         """
-        self._check_ends(user_id, draft, now)
+        self.check_ends(user_id, draft, now)
         unclosed = self._unclosed(user_id, draft)
         is_over = draft.valid_to is not None and draft.valid_to <= now
         current = unclosed if unclosed is not None and unclosed.is_current(now) else None
@@ -105,7 +105,13 @@ class RelationStatements:
         update = UpdateRelation(relation, closed, self._unless_counted(user_id, relation, support))
         return Decision((update,), update.result)
 
-    def _check_ends(self, user_id: str, draft: RelationDraft, now: datetime) -> None:
+    def check_ends(self, user_id: str, draft: RelationDraft, now: datetime) -> None:
+        """Require that both ends of a relation are there, and are two.
+
+        Raises:
+            NotFoundError: An end is not there.
+            ValidationError: Both ends are the same (``self_relation``).
+        """
         if draft.source_entity_id == draft.target_entity_id:
             raise invalid_field(
                 "target_entity_id", "self_relation", "An entity can not be related to itself."

@@ -33,17 +33,26 @@ class S3Blobs:
     Args:
         bucket: Name of the bucket.
         endpoint: Address of the service; by default the environment's.
+
+    Attributes:
+        folder: What all names in the bucket start with.
     """
+
+    folder = ""
 
     def __init__(self, bucket: str, *, endpoint: str | None = None) -> None:
         self.bucket = bucket
         self._endpoint = endpoint
         self._lock = Lock()
 
+    def path(self, user_id: str, key: str) -> str:
+        """Return the name of a user's object in the bucket."""
+        return f"{self.folder}u-{quote(user_id, safe='')}/{key}"
+
     def put(self, user_id: str, key: str, body: bytes) -> None:
         """Store a body under the user's prefix."""
-        with _translated():
-            self.client.put_object(Bucket=self.bucket, Key=_path(user_id, key), Body=body)
+        with translated():
+            self.client.put_object(Bucket=self.bucket, Key=self.path(user_id, key), Body=body)
 
     def get(self, user_id: str, key: str) -> bytes:
         """Read a body.
@@ -51,23 +60,23 @@ class S3Blobs:
         Raises:
             NotFoundError: There is none.
         """
-        with _translated():
-            answer = self.client.get_object(Bucket=self.bucket, Key=_path(user_id, key))
+        with translated():
+            answer = self.client.get_object(Bucket=self.bucket, Key=self.path(user_id, key))
             body: bytes = answer["Body"].read()
             return body
 
     def delete(self, user_id: str, keys: Sequence[str]) -> None:
         """Remove bodies; missing ones are no error."""
-        self._delete([_path(user_id, key) for key in keys])
+        self._delete([self.path(user_id, key) for key in keys])
 
     def delete_all(self, user_id: str, prefix: str) -> None:
         """Remove all of a user's bodies whose key starts with ``prefix``, which ends in ``/``."""
         if not prefix.endswith("/"):
             raise ValueError("a prefix must end in a slash: it could be the start of other names")
         while True:
-            with _translated():
+            with translated():
                 page = self.client.list_objects_v2(
-                    Bucket=self.bucket, Prefix=_path(user_id, prefix)
+                    Bucket=self.bucket, Prefix=self.path(user_id, prefix)
                 )
             self._delete([entry["Key"] for entry in page.get("Contents", ())])
             if not page.get("IsTruncated"):
@@ -76,7 +85,7 @@ class S3Blobs:
     def _delete(self, paths: Sequence[str]) -> None:
         for chunk in batched(paths, _MAX_DELETE, strict=False):
             objects = [{"Key": path} for path in chunk]
-            with _translated():
+            with translated():
                 answer = self.client.delete_objects(
                     Bucket=self.bucket, Delete={"Objects": objects, "Quiet": True}
                 )
@@ -95,6 +104,7 @@ class S3Blobs:
         from botocore.config import Config
 
         config = Config(
+            signature_version="s3v4",
             connect_timeout=_CONNECT_SECONDS,
             read_timeout=_READ_SECONDS,
             retries={"mode": "standard", "total_max_attempts": _RETRIES},
@@ -162,12 +172,9 @@ def thread_bodies(conversation_id: str, life: str) -> str:
     return f"threads/c-{quote(conversation_id, safe='')}/l-{quote(life, safe='')}/"
 
 
-def _path(user_id: str, key: str) -> str:
-    return f"u-{quote(user_id, safe='')}/{key}"
-
-
 @contextmanager
-def _translated() -> Iterator[None]:
+def translated() -> Iterator[None]:
+    """Raise the service's own errors in place of those of S3."""
     try:
         yield
     except ClientError as error:

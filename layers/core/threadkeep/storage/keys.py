@@ -348,6 +348,32 @@ def job_steps(job_id: str) -> str:
     return f"{job(job_id)}#STEPS"
 
 
+def transfer(transfer_id: str) -> str:
+    """Row of an export or import, among the user's jobs."""
+    return f"TR#{_part(transfer_id)}"
+
+
+def transfer_mappings(transfer_id: str) -> str:
+    """Prefix of the rows that tell under which ids an import stored what."""
+    return f"{transfer(transfer_id)}#M#"
+
+
+def transfer_mapping(transfer_id: str, ref: str) -> str:
+    """Row that tells which id stands for an id of an imported file."""
+    return f"{transfer_mappings(transfer_id)}{_part(ref)}"
+
+
+def entities_after(entity_id: str) -> tuple[str, str]:
+    """Range of the rows of all entities, or of those that follow one in the order of keys."""
+    return entity_with_all(entity_id)[1] if entity_id else entity(""), f"{entity('')}{_HIGHEST}"
+
+
+def relations_after(relation_id: str) -> tuple[str, str]:
+    """Range of the rows of all relations, or of those that follow one in the order of keys."""
+    first = relation_with_sources(relation_id)[1] if relation_id else relation("")
+    return first, f"{relation('')}{_HIGHEST}"
+
+
 def setting(key: str) -> str:
     """Row of one site setting."""
     return f"K#{_part(key)}"

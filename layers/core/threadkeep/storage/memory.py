@@ -14,16 +14,18 @@ from threadkeep.storage.memory_deletion import Deletions
 from threadkeep.storage.memory_items import AccessItem
 from threadkeep.storage.memory_relations import RelationReads
 from threadkeep.storage.memory_rows import StepsItem, VersionItem
+from threadkeep.storage.memory_walks import walked_entities, walked_relations
 from threadkeep.storage.memory_writes import CommitWrites
 from threadkeep.storage.paging import cut, start_of
 from threadkeep.storage.transactions import MAX_ITEMS, Transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-    from threadkeep.domain.changes import Commit, HistoryEntry
+    from threadkeep.domain.changes import Commit, HistoryEntry, Support
     from threadkeep.domain.entities import Entity
+    from threadkeep.domain.relations import Relation
     from threadkeep.ports import PageRequest, Pending
     from threadkeep.storage.table import Table
 
@@ -89,6 +91,18 @@ class DynamoMemoryStore(RelationReads):
         """Return the outcomes of a job's applied steps, in one request."""
         row = self._table.get(StepsItem, keys.jobs(user_id), keys.job_steps(job_id))
         return [str(outcome) for outcome in row.outcomes] if row else []
+
+    def walk_entities(
+        self, user_id: str, *, after: str = ""
+    ) -> Iterator[tuple[Entity, Sequence[Support]]]:
+        """Yield entities with all their sources, in one query per 1 MB of what belongs to them."""
+        return walked_entities(self._table, user_id, after)
+
+    def walk_relations(
+        self, user_id: str, *, after: str = ""
+    ) -> Iterator[tuple[Relation, Sequence[Support]]]:
+        """Yield relations with all their sources, in one query per 1 MB of them."""
+        return walked_relations(self._table, user_id, after)
 
     def delete_entity(self, user_id: str, entity: Entity, *, at: datetime) -> None:
         """Delete an entity: at once for every reader, then row by row.

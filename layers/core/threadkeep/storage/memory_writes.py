@@ -29,6 +29,7 @@ from threadkeep.storage.memory_rows import (
     VersionItem,
 )
 from threadkeep.storage.transactions import Transaction
+from threadkeep.storage.transfer_items import write_advance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -82,6 +83,8 @@ class CommitWrites:
                 self._check_ends(change.result)
         if commit.step is not None:
             self._count(commit.step)
+        if commit.advance is not None:
+            write_advance(self.transaction, user_id, commit.advance)
 
     def _add(self, change: Change) -> None:
         match change:
