@@ -25,6 +25,8 @@ OVERRIDES = {
     "Models": "MODELS",
     "Embedder": "EMBEDDER",
     "EmbeddingDimension": "EMBEDDING_DIMENSION",
+    "SearchBackend": "SEARCH_BACKEND",
+    "OpenSearchUrl": "OPENSEARCH_URL",
     "OpenAIBaseUrl": "OPENAI_BASE_URL",
     "LogLevel": "LOG_LEVEL",
 }

@@ -27,13 +27,16 @@ def repair(record: SQSRecord) -> None:
 
 
 def lambda_handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Follow stream records, or repair by queue messages.
+    """Follow stream records, repair by queue messages, or sweep once a day.
 
     A stream batch fails as a whole only if what failed could not be queued for repair either.
 
     Returns:
         The records to be delivered again.
     """
+    if "Records" not in event:
+        logger().info("swept", extra={"tombstones": bootstrap().generations.sweep()})
+        return {}
     records = event["Records"]
     if "dynamodb" in records[0]:
         read = bootstrap().read_mark

@@ -1,14 +1,20 @@
 """What can not be changed after the first deployment: keys, indexes, stream, what is kept."""
 
+import tomllib
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from tests.template.translation import Document, resources_of
+from tests.template.translation import ROOT, Document, read_source, resources_of
 from threadkeep.storage.keys import KEY_SCHEMA, TTL
 
-KEPT = ["AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::Cognito::UserPool"]
+KEPT = [
+    "AWS::DynamoDB::Table",
+    "AWS::S3::Bucket",
+    "AWS::Cognito::UserPool",
+    "AWS::OpenSearchService::Domain",
+]
 
 
 @pytest.fixture
@@ -96,3 +102,32 @@ def test_users_are_made_by_administrators_and_the_client_has_no_secret(
     assert condition == "IsLocal"
     assert "ALLOW_USER_PASSWORD_AUTH" in local
     assert "ALLOW_USER_PASSWORD_AUTH" not in elsewhere
+
+
+def test_search_domain_depends_on_its_own_parameter_only(translated: Document) -> None:
+    # Switching the back end must never take a domain out of the stack
+    (domain,) = resources_of(translated, "AWS::OpenSearchService::Domain").values()
+    assert domain["Condition"] == "HasDomain"
+    conditions = translated["Conditions"]
+    assert conditions["HasDomain"] == {"Fn::Equals": [{"Ref": "OpenSearchDomain"}, "managed"]}
+    properties = domain["Properties"]
+    assert properties["EncryptionAtRestOptions"] == {"Enabled": True}
+    assert properties["NodeToNodeEncryptionOptions"] == {"Enabled": True}
+    assert properties["DomainEndpointOptions"]["EnforceHTTPS"] is True
+
+
+def test_production_searches_a_domain_and_other_stages_their_table() -> None:
+    stages = tomllib.loads((ROOT / "samconfig.toml").read_text())
+    back_ends = {}
+    for stage in ("local", "dev", "prod"):
+        listed = stages[stage]["deploy"]["parameters"]["parameter_overrides"]
+        values = dict(entry.split("=", 1) for entry in listed)
+        back_ends[stage] = (values.get("SearchBackend"), values.get("OpenSearchDomain"))
+    assert back_ends == {
+        "local": (None, None),
+        "dev": (None, None),
+        "prod": ("opensearch", "managed"),
+    }
+    defaults = read_source()["Parameters"]
+    assert defaults["SearchBackend"]["Default"] == "exact"
+    assert defaults["OpenSearchDomain"]["Default"] == "none"

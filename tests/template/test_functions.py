@@ -14,11 +14,13 @@ from tests.template.translation import ROOT, Document, read_source, resources_of
 
 FUNCTIONS = sorted(resources_of(read_source(), "AWS::Serverless::Function"))
 LAYERS = {"DepsLayer": "deps", "SearchLayer": "search", "OfflineLayer": "offline"}
-# What nothing but an ARN pattern can name: the models that an agent may choose, in any Region.
+# What nothing but an ARN pattern can name: the models that an agent may choose, in any Region; the
+# indexes of the stage's generations.
 PATTERNS = {
     "arn:${AWS::Partition}:bedrock:*::foundation-model/*",
     "arn:${AWS::Partition}:bedrock:${AWS::Region}:${AWS::AccountId}:inference-profile/*",
     "${OpenAIApiKeySecret}",
+    "SearchDomain/threadkeep-${Stage}*",
 }
 # IAM knows no resource for it.
 NOT_RESTRICTABLE = {"dynamodb:ListStreams"}

@@ -784,6 +784,10 @@ class Generations(Protocol):
         """Return the generations that every change goes to, the serving one among them."""
         ...
 
+    def sweep(self) -> int:
+        """Reclaim what removed documents left behind; return how many of them."""
+        ...
+
 
 class Users(Protocol):
     """Who has data here."""

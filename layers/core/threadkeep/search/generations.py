@@ -27,6 +27,10 @@ class OneGeneration:
         """Return the generation."""
         return self._generations[0]
 
+    def sweep(self) -> int:
+        """Do nothing: rows of removed documents expire by themselves."""
+        return 0
+
     def written(self) -> Sequence[Generation]:
         """Return the generation."""
         return self._generations

@@ -115,7 +115,9 @@ class OpenSearchGenerations:
         for embedder in self._embedders:
             self._create(embedder, replicas)
         if serving is None:
-            self.switch(self._own_name(self._embedders[0]))
+            first = self._own_name(self._embedders[0])
+            with answering():
+                self._client.indices.put_alias(index=first, name=self._alias)
 
     def switch(self, name: str) -> None:
         """Let an index serve, in one step.
