@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from threadkeep.domain.transfer_lines import (
@@ -27,10 +28,11 @@ from threadkeep.errors import (
     ConflictError,
     NotFoundError,
     PayloadTooLargeError,
-    StorageFullError,
     ValidationError,
 )
-from threadkeep.services.import_facts import FactImport
+from threadkeep.services.import_entities import EntityImport
+from threadkeep.services.import_refs import ImportedIds
+from threadkeep.services.import_relations import RelationImport, SourceImport
 from threadkeep.services.import_session import ImportSession, Spot
 from threadkeep.services.import_talk import TalkImport
 from threadkeep.services.transfers import upload_key
@@ -54,6 +56,51 @@ if TYPE_CHECKING:
 
 READ_BYTES = 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class _Readers:
+    """What takes over each kind of line."""
+
+    session: ImportSession
+    talk: TalkImport
+    entities: EntityImport
+    relations: RelationImport
+    sources: SourceImport
+
+    def take(self, spot: Spot, text: bytes | None) -> None:
+        """Take a line, or report why it can not be taken."""
+        line = _read(spot, text)
+        if isinstance(line, MessageLine):
+            self.talk.add(spot, line)
+            return
+        self.talk.flush()
+        if line is None:
+            self.session.take(spot)
+        elif isinstance(line, LineError):
+            self.session.take(spot, errors=[line])
+        else:
+            self._take_fact(spot, line)
+
+    def _take_fact(self, spot: Spot, line: Line) -> None:
+        try:
+            match line:
+                case EntityLine():
+                    self.entities.take(spot, line)
+                case RelationLine():
+                    self.relations.take(spot, line)
+                case SourceLine():
+                    self.sources.take(spot, line)
+                case ConversationLine():
+                    self.talk.open(spot, line)
+                case HistoryLine():
+                    self.session.take(spot, Counts(history=1))
+                case _:
+                    self.session.take(spot)
+        except (ValidationError, NotFoundError, PayloadTooLargeError, ConflictError) as error:
+            if error.code in (ConflictError.code, SUPERSEDED, BUSY):
+                raise
+            self.session.take(spot, errors=[line_error(spot.number, error.code, error.detail)])
 
 
 class Importing:
@@ -95,15 +142,20 @@ class Importing:
         """
         session = ImportSession(user_id, transfer, self._memory, self._store, self._clock)
         talk = TalkImport(session, self._conversations, self._clock)
-        facts = FactImport(
-            session, self._memory, self._entities, self._relations, self._ids, talk.here
+        refs = ImportedIds(session, talk.here)
+        readers = _Readers(
+            session,
+            talk,
+            EntityImport(session, self._memory, self._entities, refs),
+            RelationImport(session, self._memory, self._relations, self._ids, refs),
+            SourceImport(session, self._memory, refs),
         )
         for spot, text in self._lines(user_id, transfer):
             if spot.number > MAX_LINES:
                 talk.flush()
                 session.save()
                 raise ConflictError("The file has too many lines.", code="too_many_lines")
-            self._take(session, talk, facts, spot, text)
+            readers.take(spot, text)
             if self._clock.now() >= until:
                 talk.flush()
                 session.save()
@@ -114,55 +166,6 @@ class Importing:
         session.save(status=TransferStatus.DONE, finished_at=self._clock.now())
         self._files.delete(user_id, [upload_key(transfer.id)])
         return True
-
-    def _take(
-        self,
-        session: ImportSession,
-        talk: TalkImport,
-        facts: FactImport,
-        spot: Spot,
-        text: bytes | None,
-    ) -> None:
-        line = _read(spot, text)
-        if isinstance(line, MessageLine):
-            talk.add(spot, line)
-            return
-        talk.flush()
-        if line is None:
-            session.take(spot)
-        elif isinstance(line, LineError):
-            session.take(spot, errors=[line])
-        else:
-            self._take_fact(session, talk, facts, spot, line)
-
-    def _take_fact(
-        self,
-        session: ImportSession,
-        talk: TalkImport,
-        facts: FactImport,
-        spot: Spot,
-        line: Line,
-    ) -> None:
-        try:
-            match line:
-                case EntityLine():
-                    facts.entity(spot, line)
-                case RelationLine():
-                    facts.relation(spot, line)
-                case SourceLine():
-                    facts.source(spot, line)
-                case ConversationLine():
-                    talk.open(spot, line)
-                case HistoryLine():
-                    session.take(spot, Counts(history=1))
-                case _:
-                    session.take(spot)
-        except StorageFullError:
-            raise
-        except (ValidationError, NotFoundError, PayloadTooLargeError, ConflictError) as error:
-            if error.code in (ConflictError.code, SUPERSEDED, BUSY):
-                raise
-            session.take(spot, errors=[line_error(spot.number, error.code, error.detail)])
 
     def _lines(self, user_id: str, transfer: Transfer) -> Iterator[tuple[Spot, bytes | None]]:
         """Yield the lines that follow the place of the record; None for one that is too long."""
