@@ -1,9 +1,10 @@
 .DEFAULT_GOAL := help
-.PHONY: help run up down tokens test check bench deploy sam-local lock
+.PHONY: help run up down tokens opensearch test check bench deploy sam-local lock
 SHELL := /bin/sh
 .SHELLFLAGS := -eu -c
 
 STAGE ?= dev
+DO ?= start
 EVENT ?= events/accounts.json
 PYTHON := .venv/bin/python
 SAM := .local/tools/sam/bin/sam
@@ -34,6 +35,9 @@ check: $(APP) $(CONSOLE) ## format, lint, types, import rules, template, unit te
 	PYTHONPATH=layers/core:. .venv/bin/lint-imports --no-logo
 	npm --prefix console run --silent check
 	$(PYTHON) -m pytest -q -n 2 --cov --cov-report=term tests/unit tests/template
+
+opensearch: $(APP) ## a real OpenSearch on 127.0.0.1:9290, its address printed; DO=stop ends it
+	@$(PYTHON) -m local.opensearch $(DO) --port 9290
 
 test: $(APP) $(TOOLS) $(CONSOLE) ## every test, on a stack of its own
 	@local/setup.sh browser
