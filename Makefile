@@ -34,7 +34,8 @@ check: $(APP) $(CONSOLE) ## format, lint, types, import rules, template, unit te
 	$(PYTHON) -m mypy
 	PYTHONPATH=layers/core:. .venv/bin/lint-imports --no-logo
 	npm --prefix console run --silent check
-	$(PYTHON) -m pytest -q -n 2 --cov --cov-report=term tests/unit tests/template
+	$(PYTHON) -m pytest -q -n 2 tests/template
+	$(PYTHON) -m pytest -q -n 2 --cov --cov-report=term tests/unit
 
 opensearch: $(APP) ## a real OpenSearch on 127.0.0.1:9290, its address printed; DO=stop ends it
 	@$(PYTHON) -m local.opensearch $(DO) --port 9290
