@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mypy_boto3_cognito_idp import CognitoIdentityProviderClient
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_logs import CloudWatchLogsClient
     from mypy_boto3_secretsmanager import SecretsManagerClient
 
 REGION = "us-east-1"
@@ -154,6 +155,11 @@ class Clients:
     def dynamodb(self) -> "DynamoDBClient":
         """The table."""
         return self._session.client("dynamodb", endpoint_url=self._url)
+
+    @cached_property
+    def logs(self) -> "CloudWatchLogsClient":
+        """Logs of functions."""
+        return self._session.client("logs", endpoint_url=self._url)
 
     @cached_property
     def secrets(self) -> "SecretsManagerClient":
