@@ -129,8 +129,8 @@ class TransferWorld(MemoryWorld):
 
     def exported(self, user: str, transfer_id: str) -> list[dict[str, Any]]:
         """Return the lines of a finished export."""
-        text = self.files.get(user, export_key(transfer_id)).decode()
-        return [json.loads(line) for line in text.splitlines()]
+        body = self.files.get(user, export_key(transfer_id))
+        return [json.loads(line) for line in body.splitlines()]
 
     def upload(self, user: str, lines: Iterable[Mapping[str, Any] | bytes]) -> str:
         """Upload a file and queue its import; return the job's id."""
