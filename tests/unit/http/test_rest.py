@@ -202,6 +202,12 @@ def test_unknown_path_and_unknown_method_are_problems(gateway: Gateway) -> None:
     )
 
 
+@pytest.mark.parametrize("strange", ["a#b", "\x00", "a\nb", "\ufffd"])
+def test_id_that_no_route_takes_is_not_found(gateway: Gateway, strange: str) -> None:
+    """The gateway decodes paths, so that any character can stand in one."""
+    assert gateway.delete(f"/things/{strange}").status in (404, 422)
+
+
 def test_delete_answers_without_a_body(gateway: Gateway) -> None:
     # when
     reply = gateway.delete("/things/t1")

@@ -74,7 +74,10 @@ def _resolver(api: Api, parts: Callable[[], Parts]) -> APIGatewayRestResolver:
         event = app.current_event.raw_event
         path = str(event.get("path", ""))
         methods = sorted({route.method for route in api.routes if route.matches(path)})
-        error = MethodNotAllowedError(methods) if methods else NotFoundError("No such route.")
+        # The router takes fewer characters in a path than the gateway: then the id is at fault.
+        if not methods or event.get("httpMethod") in methods:
+            return _response(failure(NotFoundError("No such route."), _request_id(event)))
+        error = MethodNotAllowedError(methods)
         return _response(failure(error, _request_id(event)))
 
     return app
