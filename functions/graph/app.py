@@ -28,10 +28,10 @@ class GraphRequest(GraphQuery):
 def read_graph(request: Request[None, GraphRequest]) -> Answer:
     """Walk from entities within bounds, or read the whole graph page by page."""
     graph, query = bootstrap().graph, request.query
-    if query.entity_ids:
-        return Answer(graph.around(request.user_id, query))
     filters = query.model_dump(mode="json", exclude={"cursor"})
     position = position_of(request, query.cursor, filters)
+    if query.entity_ids:
+        return Answer(graph.around(request.user_id, query))
     page, after = graph.whole(request.user_id, query, position)
     return Answer(GraphPage(**dict(page), next_cursor=cursor_at(request, after, filters)))
 

@@ -109,6 +109,7 @@ def test_unknown_and_foreign_seeds_are_the_same_404(api: Gateway, world: MemoryW
         {"depth": "1"},
         {"user_id": "u2"},
         {"cursor": "x"},
+        {"cursor": "x", "entity_ids": ["x"]},
     ],
 )
 def test_bad_query_is_refused(api: Gateway, query: dict[str, Any]) -> None:
