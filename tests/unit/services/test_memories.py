@@ -125,6 +125,20 @@ def test_merged_description_stays_within_its_limit(world: MemoryWorld) -> None:
     assert merged.version == 1
 
 
+@pytest.mark.parametrize(("before", "after"), [(True, 1), (1, 1.0), ([0], [False])])
+def test_values_that_only_python_takes_as_equal_are_a_change(
+    world: MemoryWorld, before: Any, after: Any
+) -> None:
+    # given
+    entity = world.entity("Acme", properties={"a": before})
+    # when
+    written = changed(world, entity, properties={"a": after})
+    # then
+    read = world.product.memories.get(USER, entity.id)
+    assert (written.version, repr(read.properties["a"])) == (2, repr(after))
+    assert versions(world, entity) == [2, 1]
+
+
 def test_put_replaces_named_fields_as_a_whole_and_clears(world: MemoryWorld) -> None:
     # given
     entity = world.entity("Acme", description="Makes anvils.", properties={"a": 1, "b": 2})

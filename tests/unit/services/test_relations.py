@@ -327,6 +327,16 @@ def test_put_of_what_is_there_makes_no_version(world: People) -> None:
     assert world.change(relation, description="Friends.") == relation
 
 
+def test_true_in_place_of_one_is_a_change(world: People) -> None:
+    # given
+    relation = world.relation(world.mia, world.lee, KNOWS, properties={"a": 1})
+    # when
+    world.change(relation, properties={"a": True})
+    # then
+    read = world.read(relation)
+    assert (read.version, read.properties["a"] is True) == (2, True)
+
+
 def test_update_and_delete_of_another_version_are_refused(world: People) -> None:
     # given
     relation = world.relation(world.mia, world.lee, KNOWS)

@@ -9,7 +9,16 @@ from pydantic import Field, JsonValue
 
 from threadkeep.domain.limits import MAX_DESCRIPTION_BYTES
 from threadkeep.domain.names import name_key
-from threadkeep.domain.types import Description, Id, Model, Name, Properties, Share, UtcTime
+from threadkeep.domain.types import (
+    Description,
+    Id,
+    Model,
+    Name,
+    Properties,
+    Share,
+    UtcTime,
+    same_json,
+)
 
 SELF_NAME = "You"
 _SENTENCE_ENDS = tuple(".!?。！？")
@@ -234,6 +243,6 @@ def replace(entity: Entity, changes: EntityChanges, now: datetime) -> Entity:
 def _next(before: Entity, after: Entity, now: datetime) -> Entity:
     """Stamp ``after`` as the successor of ``before``."""
     stamps: dict[str, Any] = {"touched_at": now, "revision": before.revision + 1}
-    if content_of(after) != content_of(before):
+    if not same_json(content_of(after), content_of(before)):
         stamps |= {"updated_at": now, "version": before.version + 1}
     return after.model_copy(update=stamps)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import Field, JsonValue, model_validator
 
 from threadkeep.domain.entities import Evidence, merge_description
-from threadkeep.domain.types import Description, Id, Model, Properties, UtcTime
+from threadkeep.domain.types import Description, Id, Model, Properties, UtcTime, same_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -209,7 +209,7 @@ def content_of(relation: Relation) -> dict[str, Any]:
 
 def _next(before: Relation, after: Relation, now: datetime) -> Relation:
     """Stamp ``after`` as the successor of ``before``; a change of validity opens a new span."""
-    if content_of(after) == content_of(before):
+    if same_json(content_of(after), content_of(before)):
         return before
     spans: Sequence[Span] = before.spans
     if (after.valid_from, after.valid_to) != (before.valid_from, before.valid_to):

@@ -11,9 +11,11 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
     JsonValue,
     StringConstraints,
 )
+from pydantic_core import PydanticUseDefault, core_schema
 
 from threadkeep.domain import limits
 
@@ -81,6 +83,28 @@ def dump_json(value: Any) -> str:
     return json.dumps(
         value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True
     )
+
+
+def same_json(one: Any, other: Any) -> bool:
+    """Tell whether two values are the same JSON; for Python, ``True``, ``1`` and ``1.0`` are."""
+    return dump_json(one) == dump_json(other)
+
+
+class NullIsAbsent:
+    """Marks a field of a body that has a default and no null: null then counts as not given."""
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        """Take null, and answer it with the field's default."""
+        inner = core_schema.nullable_schema(handler(source))
+        return core_schema.no_info_after_validator_function(_default_for_null, inner)
+
+
+def _default_for_null(value: Any) -> Any:
+    if value is None:
+        raise PydanticUseDefault
+    return value
 
 
 def _valid_properties(properties: dict[str, JsonValue]) -> dict[str, JsonValue]:
