@@ -79,6 +79,19 @@ def test_agent_goes_from_draft_to_published_to_gone(http: Http) -> None:
     assert http.get(path).status == 404
 
 
+def test_null_is_absent_in_a_new_agent(http: Http) -> None:
+    # given
+    names = ("description", "system_prompt", "max_iterations", "visibility", "index_turns")
+    config = {"max_depth": None, "importance_threshold": None, "recency_weight": None}
+    # when
+    made = http.post("/agents", dict.fromkeys(names) | {"name": "A", "memory_config": config})
+    plain = http.post("/agents", {"name": "A"})
+    # then
+    assert made.status == plain.status == 201
+    for field in {*names, "memory_config"} - {"index_turns"}:
+        assert made.body[field] == plain.body[field]
+
+
 def test_others_see_shared_agents_and_change_none(http: Http) -> None:
     ids = {}
     for visibility in ("private", "shared"):

@@ -56,6 +56,47 @@ def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
     assert references(document) <= known
 
 
+def test_optional_fields_of_bodies_take_null(document: dict[str, Any]) -> None:
+    """An optional field that is null is absent, whatever its default."""
+    # given
+    schemas = document["components"]["schemas"]
+
+    def resolved(schema: dict[str, Any]) -> dict[str, Any]:
+        named: dict[str, Any] = (
+            schemas[schema["$ref"].rsplit("/", 1)[1]] if "$ref" in schema else {}
+        )
+        return named or schema
+
+    def takes_null(schema: dict[str, Any]) -> bool:
+        schema = resolved(schema)
+        return not schema or schema.get("type") == "null" or any(map(takes_null, options(schema)))
+
+    def options(schema: dict[str, Any]) -> list[dict[str, Any]]:
+        return [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
+
+    def refusals(schema: dict[str, Any], at: str) -> list[str]:
+        schema = resolved(schema)
+        found = [name for option in options(schema) for name in refusals(option, at)]
+        for name, field in schema.get("properties", {}).items():
+            place = f"{at}.{name}"
+            if name not in schema.get("required", ()) and not takes_null(field):
+                found.append(place)
+            found += refusals(field, place)
+        return found
+
+    operations = {
+        one["operationId"]: one for path in document["paths"].values() for one in path.values()
+    }
+    bodies = {
+        name: one["requestBody"]["content"]["application/json"]["schema"]
+        for name, one in operations.items()
+        if "requestBody" in one
+    }
+    # then
+    assert "create_agent" in bodies
+    assert [place for name, body in bodies.items() for place in refusals(body, name)] == []
+
+
 def test_open_routes_ask_for_no_token(document: dict[str, Any]) -> None:
     assert document["paths"]["/api/v1/health"]["get"]["security"] == []
     assert document["security"] == [{"token": []}]

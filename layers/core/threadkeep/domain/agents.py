@@ -5,7 +5,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from threadkeep.domain.types import Description, Id, MessageText, Model, Name, Share, UtcTime
+from threadkeep.domain.types import (
+    Description,
+    Id,
+    MessageText,
+    Model,
+    Name,
+    NullIsAbsent,
+    Share,
+    UtcTime,
+)
 
 IMPORTANCE_LEVELS = {"low": 0.2, "medium": 0.5, "high": 0.8}
 ModelId = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -26,14 +35,16 @@ class MemoryConfig(Model):
     retrieval benchmark chose.
     """
 
-    max_memories_per_retrieval: int = Field(default=10, ge=1, le=50)
-    auto_extract: bool = True
+    max_memories_per_retrieval: Annotated[int, Field(ge=1, le=50), NullIsAbsent()] = 10
+    auto_extract: Annotated[bool, NullIsAbsent()] = True
     retrieval_mode: Literal["semantic", "lexical", "hybrid"] | None = None
     recency_weight: Share | None = None
     half_life_days: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    max_depth: int = Field(default=1, ge=0, le=3)
-    importance_threshold: Literal["low", "medium", "high"] | Share = "low"
-    custom_instructions: Description = ""
+    max_depth: Annotated[int, Field(ge=0, le=3), NullIsAbsent()] = 1
+    importance_threshold: Annotated[Literal["low", "medium", "high"] | Share, NullIsAbsent()] = (
+        "low"
+    )
+    custom_instructions: Annotated[Description, NullIsAbsent()] = ""
 
     @property
     def least_importance(self) -> float:
@@ -46,20 +57,20 @@ class AgentConfig(Model):
     """What an agent's owner sets; the draft and the live copy each hold one."""
 
     name: Name
-    description: Description = ""
+    description: Annotated[Description, NullIsAbsent()] = ""
     model_id: ModelId | None = Field(
         default=None, description="Without one: the service's default model."
     )
-    system_prompt: MessageText | Literal[""] = ""
-    persona: Description = ""
-    duties: Description = ""
-    max_iterations: Iterations = 5
-    visibility: Visibility = Visibility.PRIVATE
-    enable_memory: bool = False
+    system_prompt: Annotated[MessageText | Literal[""], NullIsAbsent()] = ""
+    persona: Annotated[Description, NullIsAbsent()] = ""
+    duties: Annotated[Description, NullIsAbsent()] = ""
+    max_iterations: Annotated[Iterations, NullIsAbsent()] = 5
+    visibility: Annotated[Visibility, NullIsAbsent()] = Visibility.PRIVATE
+    enable_memory: Annotated[bool, NullIsAbsent()] = False
     index_turns: bool | None = Field(
         default=None, description="Whether the user's own turns become searchable; on with memory."
     )
-    memory_config: MemoryConfig = MemoryConfig()
+    memory_config: Annotated[MemoryConfig, NullIsAbsent()] = MemoryConfig()
 
     @property
     def indexes_turns(self) -> bool:

@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints
 from threadkeep.domain.entities import Entity, EntityType
 from threadkeep.domain.limits import MAX_QUERY_CHARS
 from threadkeep.domain.relations import Direction, Relation, RelationType
-from threadkeep.domain.types import Model, Share, UtcTime
+from threadkeep.domain.types import Model, NullIsAbsent, Share, UtcTime
 
 DEFAULT_RECENCY_WEIGHT = 0.15
 DEFAULT_HALF_LIFE_DAYS = 30.0
@@ -58,18 +58,20 @@ class SearchQuery(Model):
     """The body of a search."""
 
     query: Annotated[str, StringConstraints(min_length=1, max_length=MAX_QUERY_CHARS)]
-    top_k: int = Field(default=10, ge=1, le=50)
-    mode: Mode = Mode.SEMANTIC
+    top_k: Annotated[int, Field(ge=1, le=50), NullIsAbsent()] = 10
+    mode: Annotated[Mode, NullIsAbsent()] = Mode.SEMANTIC
     entity_types: tuple[EntityType, ...] | None = None
     time_window_days: int | None = Field(default=None, ge=1, le=36_500)
-    recency_weight: Share = DEFAULT_RECENCY_WEIGHT
-    half_life_days: float = Field(default=DEFAULT_HALF_LIFE_DAYS, gt=0, allow_inf_nan=False)
-    max_depth: int = Field(default=0, ge=0, le=3)
-    direction: Direction = Direction.BOTH
+    recency_weight: Annotated[Share, NullIsAbsent()] = DEFAULT_RECENCY_WEIGHT
+    half_life_days: Annotated[float, Field(gt=0, allow_inf_nan=False), NullIsAbsent()] = (
+        DEFAULT_HALF_LIFE_DAYS
+    )
+    max_depth: Annotated[int, Field(ge=0, le=3), NullIsAbsent()] = 0
+    direction: Annotated[Direction, NullIsAbsent()] = Direction.BOTH
     relation_types: tuple[RelationType, ...] | None = None
     as_of: UtcTime | None = None
     known_at: UtcTime | None = None
-    explain: bool = False
+    explain: Annotated[bool, NullIsAbsent()] = False
 
 
 class EntityHit(Entity):
