@@ -13,8 +13,9 @@ from tests.fakes.transfers import FakeTransferFiles, FakeTransferQueue, FakeTran
 from tests.gateway import Gateway
 from tests.memory_world import MemoryWorld
 from threadkeep.domain.changes import Commit, Origin, Support, UpdateEntity, UpdateRelation
-from threadkeep.domain.conversations import Conversation, Message, message_id
+from threadkeep.domain.conversations import Conversation, Message, Role, message_id
 from threadkeep.domain.entities import Evidence
+from threadkeep.domain.relations import RelationType
 from threadkeep.domain.transfers import TransferStatus
 from threadkeep.ports import PageRequest
 from threadkeep.services.transfers import export_key, upload_key
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from tests.crashes import Crashes
     from tests.fakes.conversations import FakeConversationStore
-    from threadkeep.domain.conversations import Role
     from threadkeep.domain.transfers import Transfer
 
 ALICE, BOB = "alice", "bob"
@@ -205,3 +205,44 @@ def essence(lines: Iterable[Mapping[str, Any]]) -> Counter[str]:
         for field in VOLATILE & line.keys():
             del line[field]
     return Counter(json.dumps(line, sort_keys=True) for line in found)
+
+
+USER, ASSISTANT = Role.USER, Role.ASSISTANT
+TALK = [(USER, "I work at Acme"), (ASSISTANT, "Noted."), (USER, "and I prefer dark roast")]
+
+
+def filled(world: TransferWorld, user: str = ALICE) -> TransferWorld:
+    """Give a user's memory one of everything."""
+    world.say(user, "talk-1", *TALK, title="Work and coffee")
+    own = world.entity("You", user, entity_type="person", description="Likes coffee.")
+    acme = world.entity("Acme", user, entity_type="organization", properties={"size": 7, "x": None})
+    globex = world.entity("Globex", user, entity_type="organization", importance=0.9)
+    roast = world.entity("dark roast", user, entity_type="preference")
+    world.entity("dark  ROAST", user, entity_type="preference", description="No sugar.")
+    world.relation(own.id, globex.id, RelationType.WORKS_AT, user)
+    works = world.relation(own.id, acme.id, RelationType.WORKS_AT, user, properties={"a": [1]})
+    prefers = world.relation(own.id, roast.id, RelationType.PREFERS, user)
+    turn = f"talk-1/{world.talk(user, 'talk-1')[0].id}"
+    other = f"talk-1/{world.talk(user, 'talk-1')[2].id}"
+    for item_id in (acme.id, works.id, roast.id, prefers.id):
+        world.support(user, item_id, turn, "I work")
+    world.support(user, roast.id, other, "dark roast")
+    return world
+
+
+def entity(name: str, **fields: Any) -> dict[str, Any]:
+    """Make a line of an entity."""
+    return {"type": "entity", "name": name, "entity_type": "concept", **fields}
+
+
+def said(text: str, conversation: str = "c1", **fields: Any) -> dict[str, Any]:
+    """Make a line of a transcript."""
+    times = {"created_at": "2024-05-01T10:00:00Z"}
+    return {
+        "type": "message",
+        "conversation": conversation,
+        "speaker": "Ann",
+        "content": text,
+        **times,
+        **fields,
+    }

@@ -1,65 +1,20 @@
-"""Exports and imports: what goes out comes in again, once, wherever a worker dies."""
+"""Exports and imports: what goes out, and what comes in again."""
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.crashes import Crash, Crashes
-from tests.transfer_world import ALICE, BOB, TransferWorld, essence
+from tests.transfer_world import ALICE, BOB, TransferWorld, entity, essence, filled, said
 from threadkeep.domain.changes import Origin
 from threadkeep.domain.conversations import Role
-from threadkeep.domain.entities import EntityType
-from threadkeep.domain.relations import RelationChanges, RelationType
+from threadkeep.domain.entities import EntityChanges, EntityType
+from threadkeep.domain.relations import RelationType
 from threadkeep.domain.transfers import MAX_LINE_BYTES, TransferStatus
 from threadkeep.errors import ConflictError, NotFoundError
 
-if TYPE_CHECKING:
-    from typing import Literal
-
 USER, ASSISTANT = Role.USER, Role.ASSISTANT
-TALK = [(USER, "I work at Acme"), (ASSISTANT, "Noted."), (USER, "and I prefer dark roast")]
-
-
-def filled(world: TransferWorld, user: str = ALICE) -> TransferWorld:
-    """Give a user's memory one of everything."""
-    world.say(user, "talk-1", *TALK, title="Work and coffee")
-    own = world.entity("You", user, entity_type="person", description="Likes coffee.")
-    acme = world.entity("Acme", user, entity_type="organization", properties={"size": 7, "x": None})
-    globex = world.entity("Globex", user, entity_type="organization", importance=0.9)
-    roast = world.entity("dark roast", user, entity_type="preference")
-    world.entity("dark  ROAST", user, entity_type="preference", description="No sugar.")
-    world.relation(own.id, globex.id, RelationType.WORKS_AT, user)
-    works = world.relation(own.id, acme.id, RelationType.WORKS_AT, user, properties={"a": [1]})
-    prefers = world.relation(own.id, roast.id, RelationType.PREFERS, user)
-    turn = f"talk-1/{world.talk(user, 'talk-1')[0].id}"
-    other = f"talk-1/{world.talk(user, 'talk-1')[2].id}"
-    for item_id in (acme.id, works.id, roast.id, prefers.id):
-        world.support(user, item_id, turn, "I work")
-    world.support(user, roast.id, other, "dark roast")
-    return world
-
-
-def entity(name: str, **fields: Any) -> dict[str, Any]:
-    """Make a line of an entity."""
-    return {"type": "entity", "name": name, "entity_type": "concept", **fields}
-
-
-def said(text: str, conversation: str = "c1", **fields: Any) -> dict[str, Any]:
-    """Make a line of a transcript."""
-    times = {"created_at": "2024-05-01T10:00:00Z"}
-    return {
-        "type": "message",
-        "conversation": conversation,
-        "speaker": "Ann",
-        "content": text,
-        **times,
-        **fields,
-    }
 
 
 def test_export_holds_everything_of_the_user_and_nothing_of_others() -> None:
@@ -382,123 +337,19 @@ def test_conversation_that_is_deleted_while_it_is_imported_stays_deleted() -> No
     assert {error.code for error in world.job(ALICE, job_id).errors} == {"conversation_deleted"}
 
 
-def run_with_crashes(world: TransferWorld, crashes: Crashes, user: str, job_id: str) -> None:
-    """Deliver a job until it is through, as often as its worker dies."""
-    for _ in range(20):
-        if world.done(user, job_id):
-            return
-        try:
-            world.deliver(user, job_id)
-        except Crash:
-            crashes.restart()
-            world.clock.advance(minutes=5)
-    raise AssertionError("the job never ends")
-
-
-@pytest.mark.parametrize("side", ["before", "after"])
-def test_import_is_exact_wherever_the_worker_dies(side: Literal["before", "after"]) -> None:
-    # given a file, and what it leads to
-    lines = filled(TransferWorld()).export(ALICE)
-    clean = TransferWorld()
-    calm = clean.take(BOB, lines)
-    expected = clean.export(BOB)
-    at = 0
-    while True:
-        # when the worker dies at one of its calls
-        at += 1
-        crashes = Crashes(at, side)
-        world = TransferWorld(crashes)
-        job_id = world.upload(BOB, lines)
-        run_with_crashes(world, crashes, BOB, job_id)
-        # then the memory is as if it had not
-        happened = crashes.happened
-        crashes.restart()
-        job = world.job(BOB, job_id)
-        assert essence(world.export(BOB)) == essence(expected), at
-        assert (job.counts, job.rejected, job.lines) == (calm.counts, 0, calm.lines), at
-        assert world.conversations.indexed(BOB, "talk-1") == clean.conversations.indexed(
-            BOB, "talk-1"
-        )
-        if not happened:
-            break
-    assert at > 50
-
-
-@pytest.mark.parametrize("side", ["before", "after"])
-def test_export_is_whole_wherever_the_worker_dies(side: Literal["before", "after"]) -> None:
-    expected = filled(TransferWorld()).export(ALICE)
-    at = 0
-    while True:
-        at += 1
-        crashes = Crashes(at, side)
-        world = filled(TransferWorld(crashes))
-        job = world.product.transfers.start_export(ALICE, Origin("user:alice"))
-        run_with_crashes(world, crashes, ALICE, job.id)
-        assert essence(world.exported(ALICE, job.id)) == essence(expected)
-        if not crashes.happened:
-            break
-    assert at > 20
-
-
-def test_change_after_a_line_was_taken_is_not_undone_by_a_redelivery() -> None:
-    # given an import that died after it merged its first line
+@pytest.mark.parametrize(("taken", "name"), [(False, "Alice"), (True, "You")])
+def test_own_entity_is_merged_into_the_own_entity(taken: bool, name: str) -> None:
+    # given Alice's own entity with a name, and Bob who may know another Alice
     world = TransferWorld()
-    made = world.entity("Acme", ALICE, properties={"size": 1})
-    job_id = world.upload(ALICE, [entity("Acme", properties={"size": 2}), entity("b")])
-    world.deliver(ALICE, job_id, slice_seconds=0)
-    assert world.product.memories.get(ALICE, made.id).properties == {"size": 2}
-    # when the user changes it, and the message comes again, twice
-    world.entity("Acme", ALICE, properties={"size": 3})
-    world.deliver(ALICE, job_id)
-    world.deliver(ALICE, job_id)
-    # then
-    assert world.product.memories.get(ALICE, made.id).properties == {"size": 3}
-
-
-NAMES = st.text(min_size=1, max_size=12).filter(lambda name: bool(name.strip()))
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
-    max_leaves=4,
-)
-
-
-@settings(max_examples=60, deadline=None)
-@given(data=st.data())
-def test_any_memory_survives_export_and_import(data: st.DataObject) -> None:
-    # given a memory that was made up
-    world = TransferWorld()
-    kinds = st.sampled_from([kind.value for kind in EntityType])
-    made: list[str] = []
-    for _ in range(data.draw(st.integers(0, 6))):
-        one = world.entity(
-            data.draw(NAMES),
-            ALICE,
-            entity_type=data.draw(kinds),
-            description=data.draw(st.text(max_size=30)),
-            properties=data.draw(st.dictionaries(st.text(max_size=3), JSON, max_size=3)),
-            importance=data.draw(st.none() | st.floats(0, 1)),
-        )
-        made.append(one.id)
-    related: list[str] = []
-    for _ in range(data.draw(st.integers(0, 8)) if len(set(made)) > 1 else 0):
-        pair = st.lists(st.sampled_from(sorted(set(made))), min_size=2, max_size=2, unique=True)
-        source, target = data.draw(pair)
-        kind = data.draw(st.sampled_from(list(RelationType)))
-        relation = world.relation(source, target, kind, ALICE)
-        if data.draw(st.booleans()):
-            ends = RelationChanges(valid_to=world.clock.now() + timedelta(milliseconds=1))
-            world.product.relations.update(ALICE, relation.id, ends, Origin("user:alice"))
-            world.clock.advance(seconds=1)
-        related.append(relation.id)
-    for number in range(data.draw(st.integers(0, 4)) if made else 0):
-        world.support(ALICE, data.draw(st.sampled_from(made + related)), f"t{number}/m")
-    for number in range(data.draw(st.integers(0, 2))):
-        words = data.draw(st.lists(NAMES, min_size=1, max_size=4))
-        world.say(ALICE, f"c{number}", *((USER, word) for word in words))
-    # when another user imports what was exported
-    lines = world.export(ALICE)
-    job = world.take(BOB, lines)
-    # then both say the same
-    assert job.errors == ()
-    assert essence(world.export(BOB)) == essence(lines)
+    own = world.entity("You", ALICE, entity_type="person", properties={"born": 1990})
+    changes = EntityChanges(name="Alice")
+    world.product.memories.update(ALICE, own.id, changes, Origin("user:alice"))
+    bobs = world.entity("You", BOB, entity_type="person", properties={"eyes": "blue"})
+    if taken:
+        world.entity("alice", BOB, entity_type="person")
+    # when
+    world.take(BOB, world.export(ALICE))
+    # then there is one of it, and it takes a name that is free
+    found = world.product.memories.get(BOB, "self")
+    assert (found.id, found.name, found.is_self) == (bobs.id, name, True)
+    assert found.properties == {"born": 1990, "eyes": "blue"}
