@@ -376,6 +376,14 @@ def test_list_matches_either_end_and_type(world: People) -> None:
     assert world.current(entity_id=world.mia, relation_type=WORKS_AT) == []
 
 
+def test_list_takes_self_for_the_own_entity(world: People) -> None:
+    # given
+    assert world.current(entity_id="self") == []
+    own = world.relation("self", world.acme, WORKS_AT)
+    # then
+    assert world.current(entity_id="self") == [(own.source_entity_id, WORKS_AT, world.acme)]
+
+
 def test_relation_of_someone_else_is_not_there(world: People) -> None:
     # given
     a, b = (world.entity(name, user="u10").id for name in "ab")

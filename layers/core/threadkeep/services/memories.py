@@ -73,7 +73,7 @@ class Memories:
             NotFoundError: There is none of this id, or it has expired.
         """
         now = self._clock.now()
-        found = self._store.get_entity_with_halves(user_id, self._id(user_id, entity_id))
+        found = self._store.get_entity_with_halves(user_id, self.known_id(user_id, entity_id))
         if found is None:
             raise NotFoundError("No such entity.")
         entity = require_live(found[0], now)
@@ -199,12 +199,13 @@ class Memories:
     def _read(
         self, user_id: str, entity_id: str, now: datetime, if_match: Collection[int] | None
     ) -> Entity:
-        own_id = self._id(user_id, entity_id)
+        own_id = self.known_id(user_id, entity_id)
         entity = require_live(self._store.get_entities(user_id, [own_id]).get(own_id), now)
         require_version(entity.version, if_match)
         return entity
 
-    def _id(self, user_id: str, entity_id: str) -> str:
+    def known_id(self, user_id: str, entity_id: str) -> str:
+        """Return an entity's id: ``self`` stands for the user's own entity, if there is one yet."""
         if entity_id != SELF_ALIAS:
             return entity_id
         return self._store.self_id(user_id) or entity_id

@@ -92,11 +92,12 @@ class Relations:
         Args:
             user_id: Owner.
             page: Which page.
-            entity_id: Only those with this entity at either end.
+            entity_id: Only those with this entity at either end; ``self`` is the user's own.
             relation_type: Only those of this type.
         """
+        at = entity_id and self._memories.known_id(user_id, entity_id)
         return self._store.list_relations(
-            user_id, page, now=self._clock.now(), entity_id=entity_id, relation_type=relation_type
+            user_id, page, now=self._clock.now(), entity_id=at, relation_type=relation_type
         )
 
     def update(
