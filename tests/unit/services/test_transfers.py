@@ -211,6 +211,13 @@ def test_lines_that_can_not_be_taken_are_named_and_passed_over() -> None:
         b"[" * 10_000,
         {"type": "other"},
         entity("z"),
+        {"type": "relation", "source_entity_id": "a", "target_entity_id": "b",
+         "relation_type": "knows", "valid_to": "2020-01-01T00:00:00Z"},
+        said("", role="assistant", tool_calls=[{"id": str(n), "name": "x"} for n in range(91)]),
+        said("", role="assistant", tool_calls=[{"id": "1", "name": "x" * 300_000}]),
+        said("x", role="assistant", model_id="x" * 400_000),
+        entity("b", id="b", description="x" * 9000),
+        entity("self", id="self"),
     ]  # fmt: skip
     # when
     job = world.take(ALICE, lines)
@@ -231,9 +238,26 @@ def test_lines_that_can_not_be_taken_are_named_and_passed_over() -> None:
         14: "tool_result_without_call",
         15: "json_invalid",
         16: "union_tag_invalid",
+        18: "not_found",
+        19: "too_long",
+        20: "value_error",
+        21: "string_too_long",
+        22: "value_error",
     }
-    assert (job.lines, job.created, job.rejected) == (17, 2, 14)
+    assert (job.lines, job.created, job.rejected) == (23, 3, 19)
     assert not list(world.store.walk_entities(BOB))
+
+
+def test_relation_that_is_over_says_when_it_began() -> None:
+    over = {
+        "type": "relation",
+        "source_entity_id": "a",
+        "target_entity_id": "b",
+        "relation_type": "knows",
+        "valid_to": "2020-01-01T00:00:00Z",
+    }
+    job = TransferWorld().take(ALICE, [entity("a", id="a"), entity("b", id="b"), over])
+    assert [(error.line, error.code) for error in job.errors] == [(3, "valid_from_missing")]
 
 
 def test_errors_are_all_counted_and_the_first_hundred_shown() -> None:

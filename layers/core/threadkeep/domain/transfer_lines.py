@@ -16,7 +16,7 @@ from pydantic import ValidationError as InvalidModelError
 from threadkeep.domain.changes import HistoryEntry
 from threadkeep.domain.conversations import Message, Role, ToolCall, Usage
 from threadkeep.domain.entities import Entity, EntityType, Evidence, ExtractionNote, Provenance
-from threadkeep.domain.limits import MAX_MESSAGE_BYTES, MAX_NAME_CHARS
+from threadkeep.domain.limits import MAX_MESSAGE_BYTES, MAX_NAME_CHARS, MAX_TOOL_CALLS
 from threadkeep.domain.names import name_key
 from threadkeep.domain.relations import Relation, RelationType, Span
 from threadkeep.domain.transfers import MAX_DETAIL_CHARS, LineError
@@ -40,6 +40,7 @@ MAX_SPANS = 1000
 _ASSISTANTS = frozenset({"assistant", "ai", "agent", "bot", "model"})
 
 Version = Annotated[int, Field(ge=1, le=MAX_VERSION)]
+Short = Annotated[str, StringConstraints(max_length=300)]
 
 
 class HeaderLine(Model):
@@ -119,7 +120,7 @@ class SourceLine(Model):
     type: Literal["source"] = "source"
     of: Literal["entity", "relation"]
     item_id: Id
-    source_id: Annotated[str, StringConstraints(min_length=1, max_length=300)]
+    source_id: Annotated[Short, StringConstraints(min_length=1)]
     evidence: Evidence | None = None
 
 
@@ -154,18 +155,18 @@ class MessageLine(Model):
 
     type: Literal["message"] = "message"
     conversation: Id
-    id: str | None = None
+    id: Short | None = None
     role: Role | None = Field(
         default=None, description="By default who is not called an assistant is the user."
     )
     speaker: Name | None = None
     content: str
-    tool_calls: tuple[ToolCall, ...] = ()
-    tool_call_id: str | None = None
+    tool_calls: Annotated[tuple[ToolCall, ...], Field(max_length=MAX_TOOL_CALLS)] = ()
+    tool_call_id: Short | None = None
     agent_id: Id | None = None
-    model_id: str | None = None
+    model_id: Short | None = None
     usage: Usage | None = None
-    stop_reason: str | None = None
+    stop_reason: Short | None = None
     created_at: UtcTime
 
     @model_validator(mode="after")
@@ -176,7 +177,9 @@ class MessageLine(Model):
             raise ValueError("content is blank")
         if self.tool_calls and self.said_by is not Role.ASSISTANT:
             raise ValueError("only an assistant asks for tool calls")
-        dump_json([call.arguments for call in self.tool_calls])  # no NaN, which is not JSON
+        calls = [call.model_dump(mode="json") for call in self.tool_calls]
+        if calls and len(dump_json(calls).encode()) > MAX_MESSAGE_BYTES:
+            raise ValueError(f"tool_calls are longer than {MAX_MESSAGE_BYTES} bytes of JSON")
         if (self.tool_call_id is not None) != (self.said_by is Role.TOOL):
             raise ValueError("tool_call_id is for messages of tools, and they need it")
         return self

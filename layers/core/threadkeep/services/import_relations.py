@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from threadkeep.domain.changes import CreateRelation, Support, UpdateEntity, UpdateRelation
 from threadkeep.domain.relations import SINGLE_VALUED, Direction, RelationDraft, new_relation
 from threadkeep.domain.transfers import Counts
-from threadkeep.errors import NotFoundError
+from threadkeep.errors import NotFoundError, invalid_field
 from threadkeep.services.import_refs import first_revision, past_time
 from threadkeep.services.import_session import Taken
 
@@ -112,7 +112,10 @@ class RelationImport:
     ) -> Taken:
         """Store what was true once, unless it is there: it changes nothing of what is current."""
         self._statements.check_ends(self._user_id, draft, now)
-        valid_from = draft.valid_from or draft.valid_to
+        if draft.valid_from is None:
+            raise invalid_field(
+                "valid_from", "valid_from_missing", "A relation that is over says when it began."
+            )
         halves = self._memory.halves(
             self._user_id,
             draft.source_entity_id,
@@ -122,7 +125,7 @@ class RelationImport:
         )
         same = [h.relation_id for h in halves if h.other_id == draft.target_entity_id]
         for known in self._memory.get_relations(self._user_id, same).values():
-            if (known.valid_from, known.valid_to) == (valid_from, draft.valid_to):
+            if (known.valid_from, known.valid_to) == (draft.valid_from, draft.valid_to):
                 return Taken((), "unchanged", self._refs.mapping(line.id, known.id))
         made = new_relation(draft, relation_id=self._ids.new(), now=now)
         made = self._restored(line, made, now, keeps_id)
