@@ -24,7 +24,12 @@ type Command = Callable[[Bootstrap, argparse.Namespace], int]
 
 
 def rebuild(product: Bootstrap, arguments: argparse.Namespace) -> int:
-    """Write all documents anew into every generation, while serving; may be repeated."""
+    """Write all documents anew into every generation, while serving; may be repeated.
+
+    An index of the search engine that was lost is made first.
+    """
+    if product.settings.search_backend == "opensearch":
+        product.opensearch_generations.prepare()
     left = 0
     for user_id in _users(product, arguments):
         done = product.index_care.rebuild(user_id)
@@ -86,7 +91,8 @@ def parser() -> argparse.ArgumentParser:
     commands = made.add_subparsers(required=True, metavar="COMMAND")
 
     def add(command: Command) -> argparse.ArgumentParser:
-        added = commands.add_parser(command.__name__, help=command.__doc__)
+        summary = (command.__doc__ or "").partition("\n")[0]
+        added = commands.add_parser(command.__name__, help=summary)
         added.set_defaults(command=command)
         return added
 
