@@ -111,7 +111,7 @@ class Gateway:
             headers: Headers.
         """
         text = raw if raw is not None else None if body is None else json.dumps(body)
-        claims = None if user == NO_ONE else {"sub": user}
+        claims = None if user == NO_ONE else {"sub": user, "token_use": "id"}
         if claims is not None and groups is not None:
             claims["cognito:groups"] = groups
         sent = event(method, BASE + path, claims=claims, body=text, query=query, headers=headers)

@@ -200,7 +200,7 @@ class NamedTokens:
         scheme, _, name = (authorization or "").partition(" ")
         if scheme != "Bearer" or not name:
             raise UnauthorizedError
-        return {"sub": name}
+        return {"sub": name, "token_use": "id"}
 
 
 class Http:

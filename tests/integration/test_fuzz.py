@@ -47,7 +47,7 @@ class AdminTokens:
         """Return the claims of the one token."""
         if authorization != "Bearer token":
             raise UnauthorizedError
-        return {"sub": USER, "cognito:groups": ["admin"]}
+        return {"sub": USER, "token_use": "id", "cognito:groups": ["admin"]}
 
 
 @pytest.fixture(scope="module")

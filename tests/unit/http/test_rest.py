@@ -53,7 +53,16 @@ def test_caller_is_the_tokens_subject_whatever_is_sent_along(gateway: Gateway, s
     assert site.seen[0].origin.actor == "user:u1"
 
 
-@pytest.mark.parametrize("claims", [None, {}, {"sub": ""}, {"sub": "  "}, {"sub": None}])
+@pytest.mark.parametrize(
+    "claims",
+    [
+        None,
+        {},
+        *({"sub": sub, "token_use": "id"} for sub in ("", "  ", None)),
+        *({"sub": "u1", "token_use": use} for use in ("access", "refresh", None)),
+        {"sub": "u1"},
+    ],
+)
 def test_request_without_a_user_is_refused(site: Site, claims: dict[str, Any] | None) -> None:
     """T72: a request without scope is never about everyone."""
     # given
@@ -252,7 +261,7 @@ def test_path_parameters_are_decoded_once_and_must_be_ids(gateway: Gateway, site
 
 def test_body_in_base64_is_read(site: Site) -> None:
     # given
-    sent = event("POST", "/api/v1/things", claims={"sub": "u1"})
+    sent = event("POST", "/api/v1/things", claims={"sub": "u1", "token_use": "id"})
     sent |= {"body": base64.b64encode(b'{"name": "b"}').decode(), "isBase64Encoded": True}
     # when
     answer = rest_handler(site.api, lambda: site)(sent, None)
@@ -262,7 +271,7 @@ def test_body_in_base64_is_read(site: Site) -> None:
 
 def test_broken_base64_is_a_bad_request(site: Site) -> None:
     # given
-    sent = event("POST", "/api/v1/things", claims={"sub": "u1"})
+    sent = event("POST", "/api/v1/things", claims={"sub": "u1", "token_use": "id"})
     sent |= {"body": "not base64!", "isBase64Encoded": True}
     # when
     answer = rest_handler(site.api, lambda: site)(sent, None)

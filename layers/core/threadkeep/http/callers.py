@@ -11,11 +11,17 @@ ADMIN_GROUP = "admin"
 
 
 def caller_from_claims(claims: Mapping[str, Any] | None) -> Caller | None:
-    """Return the caller that claims name, or None if they name no user."""
-    subject = (claims or {}).get("sub")
+    """Return the caller that claims name, or None if they name no user.
+
+    An access or refresh token names none: only the id token is made for this API.
+    """
+    claims = claims or {}
+    subject = claims.get("sub")
     if not isinstance(subject, str) or not subject.strip():
         return None
-    return Caller(subject, ADMIN_GROUP in groups((claims or {}).get("cognito:groups")))
+    if claims.get("token_use") != "id":
+        return None
+    return Caller(subject, ADMIN_GROUP in groups(claims.get("cognito:groups")))
 
 
 def groups(claim: Any) -> frozenset[str]:
