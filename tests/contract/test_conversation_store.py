@@ -253,3 +253,16 @@ def test_nobody_sees_another_users_conversations(stores: Stores) -> None:
         found = stores.conversations.get_messages(user, refs)
         assert list(found.values()) == messages
     assert stores.conversations.get("u", "c1") is None
+
+
+def test_only_messages_appended_to_be_searched_are_listed_as_indexed(stores: Stores) -> None:
+    # Given a conversation of which some turns were made searchable
+    say(stores, "not yet")
+    lease = acquire(stores, now=later(hours=1))
+    spoken = [message(2, "yes"), message(3, "an answer", Role.ASSISTANT), message(4, "and this")]
+    stores.conversations.append(USER, lease, spoken, at=NOW, index=True)
+    say(stores, "another's", user="u10", index=True)
+
+    # Then those are listed in order, the user's only
+    assert stores.conversations.indexed(USER, "c1") == [spoken[0].id, spoken[2].id]
+    assert stores.conversations.indexed(USER, "none") == []

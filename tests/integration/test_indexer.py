@@ -121,3 +121,18 @@ def test_embedder_that_is_out_leaves_marks_to_the_repair_queue(
     memory.embedder.is_out = False
     assert app.lambda_handler(repair(ALICE, entity.id), None) == {"batchItemFailures": []}
     assert memory.memory.pending(ALICE) == []
+
+
+def test_daily_event_sweeps_what_removed_documents_left(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swept: list[int] = []
+
+    def sweep(_: object) -> int:
+        swept.append(3)
+        return 3
+
+    monkeypatch.setattr(type(memory.product.generations), "sweep", sweep)
+    event = {"source": "aws.events", "detail-type": "Scheduled Event", "detail": {}}
+    assert app.lambda_handler(event, None) == {}
+    assert swept == [3]
