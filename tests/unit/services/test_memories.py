@@ -125,7 +125,10 @@ def test_merged_description_stays_within_its_limit(world: MemoryWorld) -> None:
     assert merged.version == 1
 
 
-@pytest.mark.parametrize(("before", "after"), [(True, 1), (1, 1.0), ([0], [False])])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(True, 1), (1, True), ([0], [{"b": [False]}]), ([{"b": 0}], [{"b": False}])],
+)
 def test_values_that_only_python_takes_as_equal_are_a_change(
     world: MemoryWorld, before: Any, after: Any
 ) -> None:
@@ -137,6 +140,13 @@ def test_values_that_only_python_takes_as_equal_are_a_change(
     read = world.product.memories.get(USER, entity.id)
     assert (written.version, repr(read.properties["a"])) == (2, repr(after))
     assert versions(world, entity) == [2, 1]
+
+
+def test_number_written_otherwise_is_no_change(world: MemoryWorld) -> None:
+    # given
+    entity = world.entity("Acme", properties={"a": [1.0, {"b": 2}]})
+    # then
+    assert changed(world, entity, properties={"a": [1, {"b": 2.0}]}).version == 1
 
 
 def test_put_replaces_named_fields_as_a_whole_and_clears(world: MemoryWorld) -> None:

@@ -86,8 +86,12 @@ def dump_json(value: Any) -> str:
 
 
 def same_json(one: Any, other: Any) -> bool:
-    """Tell whether two values are the same JSON; for Python, ``True``, ``1`` and ``1.0`` are."""
-    return dump_json(one) == dump_json(other)
+    """Tell whether two values are the same JSON: ``1`` is ``1.0``, but not ``True``."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same_json(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same_json, one, other))
+    return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
 
 
 class NullIsAbsent:
