@@ -266,3 +266,18 @@ def test_without_a_vector_the_answer_is_lexical_and_says_so(back_end: BackEnd) -
         )
         assert [candidate.ref for candidate in found.found] == (["e"] if query == "tea" else [])
         assert found.exact is is_exact
+
+
+def test_vector_that_comes_later_is_taken_at_the_same_revision(back_end: BackEnd) -> None:
+    # given a document that was stored while the embedder was out, and one that was not
+    rng, vector = random.Random(9), (1.0, *(0.0,) * (DIMENSION - 1))
+    bare = lasting(rng, back_end, "late", revision=3, vector=None, time_precision="year")
+    other = bare.model_copy(update={"ref": "other", "vector": None})
+    back_end.index.upsert(USER, [bare, other])
+    # when it is embedded
+    back_end.index.upsert(USER, [bare.model_copy(update={"vector": vector})])
+    # then it is found by it
+    found = back_end.index.search(
+        USER, SearchQuery(query="x"), vector, kind=ENTITY, count=2, now=back_end.clock.now()
+    )
+    assert [(c.ref, c.similarity) for c in found.found] == [("late", 1.0), ("other", 0.0)]
