@@ -58,10 +58,11 @@ def rename_conversation(request: Request[ConversationChanges]) -> Answer:
     return Answer(conversation)
 
 
-@api.delete(CONVERSATION)
+@api.delete(CONVERSATION, versioned=True)
 def delete_conversation(request: Request) -> Answer:
     """Delete a conversation with its messages; what was learned from it stays."""
-    bootstrap().conversations.delete(request.user_id, request.path["conversation_id"])
+    conversation_id = request.path["conversation_id"]
+    bootstrap().conversations.delete(request.user_id, conversation_id, request.if_match)
     return Answer()
 
 

@@ -62,6 +62,18 @@ def test_deleted_conversation_is_gone_from_every_surface(stores: Stores) -> None
     assert transcript(stores, "c2") == other
 
 
+def test_conversation_of_another_version_stays(stores: Stores) -> None:
+    # Given
+    said = say(stores, "I like tea")
+    version = existing(stores).version
+    # When
+    with pytest.raises(ConflictError):
+        stores.conversations.delete(USER, "c1", at=later(hours=1), expected_version=version - 1)
+    # Then
+    assert transcript(stores) == said
+    assert stores.conversations.delete(USER, "c1", at=later(hours=1), expected_version=version)
+
+
 def test_what_was_learned_stays_without_the_words(stores: Stores) -> None:
     # Given an entity and a relation that a message supports, the entity being indexed
     [said] = say(stores, "I like tea")

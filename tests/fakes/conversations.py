@@ -224,12 +224,22 @@ class FakeConversationStore:
             thread.head = thread.head.model_copy(update={"extracted_seq": to_seq})
             return True
 
-    def delete(self, user_id: str, conversation_id: str, *, at: datetime) -> bool:
+    def delete(
+        self,
+        user_id: str,
+        conversation_id: str,
+        *,
+        at: datetime,
+        expected_version: int | None = None,
+    ) -> bool:
         """Delete a conversation at once."""
         with self.lock:
-            thread = self._threads.pop((user_id, conversation_id), None)
+            thread = self._threads.get((user_id, conversation_id))
             if thread is None:
                 return False
+            if expected_version not in (None, thread.head.version):
+                raise ConflictError("It has changed.")
+            del self._threads[user_id, conversation_id]
             for message in thread.indexed:
                 self._mark(user_id, message, revision=thread.head.next_seq, deleted=True, at=at)
             self._graph.drop_evidence(user_id, conversation_id)

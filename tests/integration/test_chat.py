@@ -195,7 +195,10 @@ def test_conversations_are_listed_read_renamed_and_deleted(world: World, http: H
         "/conversations/a", {"title": "x"}, headers={"If-Match": head.headers["etag"]}
     )
     assert (stale.status, stale.body["current_version"]) == (412, renamed.body["version"])
-    assert http.delete("/conversations/a").status == 204
+    refused = http.delete("/conversations/a", headers={"If-Match": head.headers["etag"]})
+    assert (refused.status, http.get("/conversations/a").status) == (412, 200)
+    renewed = {"If-Match": renamed.headers["etag"]}
+    assert http.delete("/conversations/a", headers=renewed).status == 204
     assert http.get("/conversations/a").status == 404
     assert http.get("/conversations/a/messages").status == 404
     assert http.delete("/conversations/a").status == 404

@@ -56,6 +56,29 @@ def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
     assert references(document) <= known
 
 
+def test_what_has_a_version_takes_if_match(document: dict[str, Any]) -> None:
+    # given
+    schemas = document["components"]["schemas"]
+
+    def has_version(operations: dict[str, Any]) -> bool:
+        good = operations.get("get", {}).get("responses", {}).get("200", {})
+        schema = good.get("content", {}).get("application/json", {}).get("schema", {})
+        named = schemas.get(schema.get("$ref", "").rsplit("/", 1)[-1], schema)
+        return "version" in named.get("properties", {})
+
+    # when
+    changes = {
+        one["operationId"]: {parameter["name"] for parameter in one.get("parameters", ())}
+        for operations in document["paths"].values()
+        if has_version(operations)
+        for method, one in operations.items()
+        if method in ("put", "patch", "delete")
+    }
+    # then
+    assert "delete_conversation" in changes
+    assert [name for name, parameters in changes.items() if "If-Match" not in parameters] == []
+
+
 def test_optional_fields_of_bodies_take_null(document: dict[str, Any]) -> None:
     """An optional field that is null is absent, whatever its default."""
     # given

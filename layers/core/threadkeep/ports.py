@@ -479,7 +479,14 @@ class ConversationStore(Protocol):
         """Move the extraction watermark; False if it is not at ``from_seq`` or the life ended."""
         ...
 
-    def delete(self, user_id: str, conversation_id: str, *, at: datetime) -> bool:
+    def delete(
+        self,
+        user_id: str,
+        conversation_id: str,
+        *,
+        at: datetime,
+        expected_version: int | None = None,
+    ) -> bool:
         """Delete a conversation with all that belongs to it, its episodes marked for removal.
 
         The first step makes it invisible and fences its writers off; the rest may take further
@@ -488,6 +495,9 @@ class ConversationStore(Protocol):
 
         Returns:
             False if there is none.
+
+        Raises:
+            ConflictError: It has another version than ``expected_version``.
         """
         ...
 

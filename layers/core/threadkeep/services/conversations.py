@@ -80,14 +80,27 @@ class Conversations:
 
         return on_conflict(self._clock, attempt)
 
-    def delete(self, user_id: str, conversation_id: str) -> None:
+    def delete(
+        self, user_id: str, conversation_id: str, if_match: Collection[int] | None = None
+    ) -> None:
         """Delete a conversation with its messages and episodes; what was learned from it stays.
 
         Raises:
             NotFoundError: The user has no such conversation.
+            PreconditionFailedError: It has another version than ``if_match`` names.
+            ConflictError: Others kept changing it.
         """
-        if not self._store.delete(user_id, conversation_id, at=self._clock.now()):
-            raise NotFoundError("There is no such conversation.")
+
+        def attempt() -> None:
+            expected = None
+            if if_match is not None:
+                expected = self.get(user_id, conversation_id).version
+                require_version(expected, if_match)
+            now = self._clock.now()
+            if not self._store.delete(user_id, conversation_id, at=now, expected_version=expected):
+                raise NotFoundError("There is no such conversation.")
+
+        on_conflict(self._clock, attempt)
 
     def finish_deletions(self) -> int:
         """Complete deletions of all users whose worker died; each is safe to begin anew.

@@ -240,23 +240,34 @@ class DynamoConversationStore:
                 return True
         raise ConflictError(_BUSY, retry_after=1)
 
-    def delete(self, user_id: str, conversation_id: str, *, at: datetime) -> bool:
+    def delete(
+        self,
+        user_id: str,
+        conversation_id: str,
+        *,
+        at: datetime,
+        expected_version: int | None = None,
+    ) -> bool:
         """Delete a conversation with all that belongs to it.
 
         Raises:
-            ConflictError: Others keep changing the conversation.
+            ConflictError: It has another version than ``expected_version``, or others keep changing
+                the conversation.
         """
         for _ in self._table.attempts():
             head = self._head(user_id, conversation_id)
             if head is None:
                 self._sweep.finish(user_id, conversation_id)
                 return False
+            if expected_version not in (None, int(head.version)):
+                raise ConflictError(_BUSY, retry_after=1)
             transaction = Transaction()
             transaction.delete(
                 head.pk,
                 head.sk,
                 (ConversationItem.life == head.life)
-                & (ConversationItem.next_seq == int(head.next_seq)),
+                & (ConversationItem.next_seq == int(head.next_seq))
+                & (ConversationItem.version == int(head.version)),
             )
             user = keys.user(user_id)
             transaction.delete(user, keys.conversation(conversation_id))
