@@ -7,9 +7,10 @@ from datetime import timedelta
 import pytest
 
 from tests.search_world import HAND, Memory
-from tests.world import ALICE, BOB
+from tests.world import ALICE, BOB, THREAD, told
 from threadkeep.domain.agents import MemoryConfig
-from threadkeep.domain.entities import EntityChanges
+from threadkeep.domain.entities import EntityChanges, EntityType
+from threadkeep.domain.relations import RelationType
 from threadkeep.domain.retrieval import Mode
 
 
@@ -147,3 +148,48 @@ def test_strange_queries_have_a_defined_answer(memory: Memory, text: str, mode: 
     memory.learn("tea")
     answer = memory.search(text, mode=mode)
     assert len(answer.entities) == (0 if mode is Mode.LEXICAL else 1)
+
+
+def test_explanation_tells_sources_paths_and_requests(memory: Memory) -> None:
+    # GIVEN an entity with a neighbour two hops away
+    one, two, three = (memory.learn(name) for name in ("tea", "kettle", "kitchen"))
+    memory.join(one, two)
+    memory.join(two, three)
+    memory.index_all()
+    # WHEN a search for one hit explains itself
+    answer = memory.search("tea", top_k=1, max_depth=2, explain=True)
+    # THEN the score can be worked out again, and the neighbours say how they were reached
+    assert answer.explain is not None
+    (hit,) = answer.explain["candidates"]
+    assert hit["ref"] == one.id
+    assert hit["score"] == pytest.approx(
+        (1 - hit["weight"]) * hit["similarity"] + hit["weight"] * hit["recency"]
+    )
+    paths = {item["ref"]: item["path"] for item in answer.explain["expanded"]}
+    by_ends = {(r.source_entity_id, r.target_entity_id): r.id for r in answer.relations}
+    first, second = by_ends[one.id, two.id], by_ends[two.id, three.id]
+    assert paths == {two.id: (first,), three.id: (first, second)}
+    assert answer.explain["requests"]["table"] > 0
+
+
+def test_explanation_names_the_turns_that_a_hit_rests_on(memory: Memory) -> None:
+    tea = ("self", RelationType.PREFERS, "tea", EntityType.PREFERENCE, "I like tea")
+    memory.extractor.readings["I like tea"] = told(tea)
+    memory.say(memory.agent(), "I like tea")
+    memory.settle()
+    answer = memory.search("tea", entity_types=["preference"], explain=True)
+    assert answer.explain is not None
+    (said, _) = memory.transcript()
+    assert answer.explain["candidates"][0]["sources"] == [f"{THREAD}/{said.id}"]
+
+
+def test_search_by_what_was_known_shows_what_was_known(memory: Memory) -> None:
+    entity = memory.learn("tea", description="Green.")
+    memory.clock.advance(days=1)
+    then = memory.clock.now()
+    memory.clock.advance(days=1)
+    changes = EntityChanges(description="Black.")
+    memory.product.memories.update(ALICE, entity.id, changes, HAND)
+    (now,) = memory.search("tea").entities
+    (known,) = memory.search("tea", known_at=then).entities
+    assert (now.description, known.description) == ("Black.", "Green.")

@@ -6,10 +6,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from threadkeep.domain.retrieval import DocumentKind, Mode
+from threadkeep.domain.traversal import hop_paths
 from threadkeep.errors import ModelError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from threadkeep.domain.conversations import Message
@@ -49,6 +50,7 @@ class Finding:
         query: SearchQuery,
         now: datetime,
     ) -> None:
+        self._requests_before = memories.requests
         self._memories = memories
         self._conversations = conversations
         self._index = generation.index
@@ -93,8 +95,14 @@ class Finding:
         return self._find(DocumentKind.EPISODE, read, why_not)
 
     def explain(self, around: Subgraph) -> dict[str, Any]:
-        """Report how the answer came about."""
+        """Report how the answer came about; the sources of the hits are read for it alone.
+
+        ``path`` names the relations that lead from a hit to what expansion found.
+        """
         query = self._query
+        seeds = [c["ref"] for c in self._candidates if c["kind"] is DocumentKind.ENTITY]
+        paths = hop_paths(around, seeds, query.direction)
+        requests = self._memories.requests - self._requests_before
         return {
             "mode": query.mode,
             "recency_weight": query.recency_weight,
@@ -102,15 +110,19 @@ class Finding:
             "as_of": query.as_of,
             "known_at": query.known_at,
             "now": self._now,
-            "candidates": self._candidates,
+            "candidates": [{**c, "sources": self._sources(c)} for c in self._candidates],
+            "expanded": [{"ref": ref, "path": path} for ref, path in paths.items() if path],
             "dropped": self._dropped,
             "pending": len(self._pending.documents) + len(self._pending.gone),
-            "expanded": [
-                f"{r.source_entity_id} -{r.relation_type}-> {r.target_entity_id}"
-                for r in around.relations
-            ],
-            "index_requests": self._index_requests,
+            "requests": {"table": requests, "index": self._index_requests},
         }
+
+    def _sources(self, candidate: Mapping[str, Any]) -> list[str]:
+        """Return the turns that a hit rests on, as ``conversation/message``."""
+        if candidate["kind"] is DocumentKind.EPISODE:
+            return [candidate["ref"]]
+        entity = self._memories.get_entity(self._user_id, candidate["ref"])
+        return [evidence.turn for evidence in entity.evidence] if entity else []
 
     def _embed(self, embedder: Embedder) -> tuple[float, ...] | None:
         if self._query.mode is Mode.LEXICAL:
@@ -168,6 +180,7 @@ class Finding:
                 "score": c.score,
                 "similarity": c.similarity,
                 "recency": c.recency,
+                "weight": self._query.recency_weight,
             }
             for c, _ in kept
         ]

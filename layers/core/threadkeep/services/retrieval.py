@@ -16,6 +16,7 @@ from threadkeep.domain.retrieval import (
 )
 from threadkeep.domain.traversal import joined_since
 from threadkeep.services.finding import Finding
+from threadkeep.services.moments import Moment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +56,12 @@ class Retrieval:
         self._clock = clock
 
     def search(
-        self, user_id: str, query: SearchQuery, *, not_from: str | None = None
+        self,
+        user_id: str,
+        query: SearchQuery,
+        *,
+        episodes: bool = True,
+        not_from: str | None = None,
     ) -> SearchAnswer:
         """Find the entities and episodes that match a query best.
 
@@ -65,8 +71,10 @@ class Retrieval:
         Args:
             user_id: Owner of the memory.
             query: What to look for, with filters and weights.
+            episodes: Whether to look for turns too.
             not_from: A conversation whose episodes are left out, since the asker has them at hand.
         """
+        now = self._clock.now()
         finding = Finding(
             self._memories,
             self._conversations,
@@ -74,14 +82,19 @@ class Retrieval:
             self._indexing,
             user_id=user_id,
             query=query,
-            now=self._clock.now(),
+            now=now,
         )
+        found = finding.entities()
+        moment = Moment(
+            self._memories, user_id, now=now, as_of=query.as_of, known_at=query.known_at
+        )
+        then = moment.entities([entity for _, entity in found])
         hits = [
             EntityHit.model_validate({**dict(entity), "score": candidate.score})
-            for candidate, entity in finding.entities()
+            for (candidate, _), entity in zip(found, then, strict=True)
         ]
         # A filter by entity type asks for entities: turns have no type.
-        turns = () if query.entity_types else finding.episodes(not_from)
+        turns = finding.episodes(not_from) if episodes and not query.entity_types else ()
         around = self._expand(user_id, query, [hit.id for hit in hits[:MAX_SEEDS]], finding)
         known = {hit.id for hit in hits}
         neighbours = [
@@ -135,7 +148,7 @@ class Retrieval:
             half_life_days=DEFAULT_HALF_LIFE_DAYS if half_life is None else half_life,
             max_depth=config.max_depth,
         )
-        answer = self.search(user_id, query, not_from=conversation_id)
+        answer = self.search(user_id, query, episodes=index_turns, not_from=conversation_id)
         recalled = tuple(
             entity
             for entity in answer.entities
@@ -143,9 +156,7 @@ class Retrieval:
         )
         if recalled:
             self._memories.count_accesses(user_id, [e.id for e in recalled], self._clock.now())
-        return answer.model_copy(
-            update={"entities": recalled, "episodes": answer.episodes if index_turns else ()}
-        )
+        return answer.model_copy(update={"entities": recalled})
 
     def _expand(
         self, user_id: str, query: SearchQuery, seeds: Sequence[str], finding: Finding
