@@ -42,7 +42,9 @@ def open_calls(messages: list[Message]) -> set[str]:
 
 def test_every_field_of_a_message_survives(stores: Stores) -> None:
     # Given messages that use every field, in any script
-    asked = message(1, "Où est «le café»? 咖啡 ☕\n\u2028\x00", learnable=True, agent_id="a1")
+    asked = message(
+        1, "Où est «le café»? 咖啡 ☕\n\u2028\x00", learnable=True, agent_id="a1", speaker="Zoë"
+    )
     call = ToolCall(id="t1", name="find", arguments={"q": "咖啡", "n": 1.5, "deep": [{"x": None}]})
     answered = message(
         2,
@@ -61,8 +63,10 @@ def test_every_field_of_a_message_survives(stores: Stores) -> None:
     # When they are stored
     stores.conversations.append(USER, acquire(stores), [asked, answered, found, empty], at=NOW)
 
-    # Then they come back equal, in order
+    # Then they come back equal, in order, and no field is left that this has not tried
     assert transcript(stores) == [asked, answered, found, empty]
+    tried = {name for each in (asked, answered, found) for name in each.model_fields_set}
+    assert tried | {"searchable"} == set(Message.model_fields)
 
 
 def test_place_that_does_not_continue_the_transcript_is_refused(stores: Stores) -> None:
@@ -216,7 +220,7 @@ def test_many_messages_at_once_are_all_stored(stores: Stores) -> None:
     stores.conversations.append(USER, lease, written, at=NOW, index=True)
 
     # Then all are there, and each is marked
-    assert transcript(stores) == written
+    assert transcript(stores) == [m.model_copy(update={"searchable": True}) for m in written]
     assert len(stores.memory.pending(USER)) == 250
     assert existing(stores).message_count == 250
 
@@ -235,6 +239,9 @@ def test_only_the_users_messages_are_marked_to_be_indexed(stores: Stores) -> Non
     assert stores.memory.pending(USER) == [
         Pending(DocumentKind.EPISODE, ref, 1, False, later(seconds=1))
     ]
+
+    # And the transcript says so
+    assert [each.searchable for each in transcript(stores)] == [True, False, False]
 
 
 def test_message_is_found_by_its_own_id_only(stores: Stores) -> None:

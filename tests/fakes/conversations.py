@@ -131,8 +131,11 @@ class FakeConversationStore:
             head = thread.head
             if messages[0].seq != head.next_seq:
                 raise ConflictError("The transcript has moved on.", code="lease_lost")
-            thread.messages.extend(messages)
-            spoken = [m for m in messages if m.role is Role.USER]
+            kept = [
+                m.model_copy(update={"searchable": index and m.role is Role.USER}) for m in messages
+            ]
+            thread.messages.extend(kept)
+            spoken = [m for m in kept if m.role is Role.USER]
             thread.head = head.model_copy(
                 update={
                     "title": head.title or (title_of(spoken[0].content) if spoken else ""),

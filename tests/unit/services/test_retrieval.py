@@ -123,6 +123,19 @@ def test_recall_leaves_out_the_conversation_at_hand(memory: Memory) -> None:
     assert silent.episodes == ()
 
 
+def test_turns_that_were_not_to_be_searchable_never_are(memory: Memory) -> None:
+    # GIVEN a turn with an agent that keeps turns out of search, then one with another agent
+    silent, open_minded = memory.agent(index_turns=False), memory.agent(index_turns=True)
+    memory.say(silent, "I had a secret espresso")
+    memory.say(open_minded, "and a public espresso")
+    # WHEN the later one is indexed, whose neighbour the silent one is
+    before = [turn.content for turn in memory.search("espresso").episodes]
+    memory.index_all()
+    # THEN only that one is found, pending or indexed
+    after = [turn.content for turn in memory.search("espresso").episodes]
+    assert before == after == ["and a public espresso"]
+
+
 def test_turns_of_a_deleted_conversation_are_not_found(memory: Memory) -> None:
     agent = memory.agent()
     memory.say(agent, "I had an espresso in Rome", "old")

@@ -63,6 +63,11 @@ class Message(Model):
         exclude=True,
         description="Whether extraction was on for this turn of the user: only then is it read.",
     )
+    searchable: bool = Field(
+        default=False,
+        exclude=True,
+        description="Whether it was stored to be found as an episode; told by the store.",
+    )
 
 
 class Conversation(Model):

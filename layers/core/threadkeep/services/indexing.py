@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from threadkeep.domain.conversations import Role, seq_of
+from threadkeep.domain.conversations import seq_of
 from threadkeep.domain.documents import WINDOW, entity_draft, episode_draft
 from threadkeep.domain.retrieval import DocumentKind
 from threadkeep.errors import ModelError, NotIndexedError
@@ -136,7 +136,7 @@ class Indexing:
         }
 
     def _episodes(self, user_id: str, refs: Sequence[str]) -> list[Draft]:
-        """Build the marked turns and the user's turns shortly before them: their context grew."""
+        """Build the marked turns and the searchable ones shortly before: their context grew."""
         drafts: dict[str, Draft] = {}
         for ref in refs:
             conversation_id, _, message_id = ref.partition("/")
@@ -150,7 +150,7 @@ class Indexing:
                 after_seq=max(0, seq - 2 * WINDOW - 1),
             )
             for place, message in enumerate(page.items):
-                if message.role is Role.USER and seq - WINDOW <= message.seq <= seq:
+                if message.searchable and seq - WINDOW <= message.seq <= seq:
                     draft = episode_draft(page.items, place)
                     known = drafts.get(draft.document.ref)
                     if known is None or known.document.revision < draft.document.revision:

@@ -129,6 +129,7 @@ class MessageItem(Item, discriminator="M"):
     seq = NumberAttribute()
     parent_id = UnicodeAttribute(null=True)
     role = UnicodeAttribute()
+    speaker = UnicodeAttribute(null=True)
     content = UnicodeAttribute(null=True)
     tool_calls = JsonAttribute(null=True)
     body_key = UnicodeAttribute(null=True)
@@ -156,6 +157,7 @@ class MessageItem(Item, discriminator="M"):
             seq=message.seq,
             parent_id=message.parent_id,
             role=message.role.value,
+            speaker=message.speaker,
             content=None if body_key else message.content,
             tool_calls=None if body_key or not calls else calls,
             body_key=body_key,
@@ -186,6 +188,7 @@ class MessageItem(Item, discriminator="M"):
             seq=int(self.seq),
             parent_id=self.parent_id,
             role=Role(self.role),
+            speaker=self.speaker,
             content=content,
             tool_calls=tuple(ToolCall.model_validate(call) for call in calls),
             tool_call_id=self.tool_call_id,
@@ -195,6 +198,7 @@ class MessageItem(Item, discriminator="M"):
             stop_reason=self.stop_reason,
             created_at=self.created_at,
             learnable=self.learnable,
+            searchable=self.indexed,
         )
 
 
