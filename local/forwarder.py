@@ -49,7 +49,11 @@ def forwarder(api_url: str, chat_url: str) -> Starlette:
         upstream = client.build_request(
             request.method,
             f"{base}{path}" + (f"?{query}" if query else ""),
-            headers=[(k, v) for k, v in request.headers.items() if _passes(k) and k != "host"],
+            headers=[
+                (name, value)
+                for name, value in request.headers.raw
+                if _passes(name.decode("latin-1")) and name != b"host"
+            ],
             content=request.stream(),
         )
         try:

@@ -46,6 +46,11 @@ def test_gateway_answers_errors_as_problem_documents(
     assert problem["request_id"]
 
 
+def test_header_in_any_bytes_is_passed_on(api: ClientOf) -> None:
+    answer = api(None).get("/health", headers=[(b"X-Note", "é".encode("latin-1"))])
+    assert answer.status_code == 200
+
+
 def test_signature_of_another_pool_is_refused(api: ClientOf, stack: RunningStack) -> None:
     # Given a token whose signature was tampered with
     head, payload, signature = stack.addresses.users["alice"].token.split(".")
