@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.fakes.embedder import HashingEmbedder
 from tests.fakes.vector_rows import FakeVectorRows
+from tests.indexing import index_pending
 from tests.world import ALICE, World
 from threadkeep.bootstrap import Bootstrap
 from threadkeep.domain.changes import Origin
@@ -65,7 +66,7 @@ class Memory(World):
     def index_all(self, *users: str) -> None:
         """Bring the index up to the table."""
         for user in users or (ALICE,):
-            assert not self.product.indexing.index_pending(user)
+            assert not index_pending(self.product, user)
 
     def search(self, text: str, user: str = ALICE, **more: Any) -> SearchAnswer:
         """Search."""

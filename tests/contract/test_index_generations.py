@@ -14,6 +14,7 @@ from tests.contract.vector_indexes import generations
 from tests.fakes.clock import FakeClock
 from tests.fakes.embedder import HashingEmbedder
 from tests.fakes.vector_rows import FakeVectorRows
+from tests.indexing import index_pending
 from tests.ranking_oracle import a_document
 from tests.world import ALICE, World
 from threadkeep.bootstrap import Bootstrap
@@ -107,7 +108,7 @@ def test_change_of_embedder_under_traffic_loses_nothing(server: Server) -> None:
         # given memories that only the old generation was told of
         early = [learn(app, f"fact {n}") for n in range(60)]
         only_old = Bootstrap(**world.parts, embedder=OLD, vector_index=old.index)
-        assert not only_old.indexing.index_pending(ALICE)
+        assert not index_pending(only_old, ALICE)
         assert {d.what for d in app.index_care.verify(ALICE) if d.index == new.name} == {"missing"}
         # when people go on writing and deleting while the new one is filled
         names = {}
@@ -118,12 +119,12 @@ def test_change_of_embedder_under_traffic_loses_nothing(server: Server) -> None:
             if step == 20:
                 app.index_care.rebuild(ALICE)
             if rng.random() < 0.5:
-                app.indexing.index_pending(ALICE)
+                index_pending(app, ALICE)
             # then the old one answers, and knows all of it
             query = SearchQuery(query=f"later {step}", mode=Mode.HYBRID)
             assert made.serving() is old
             assert app.retrieval.search(ALICE, query).entities[0].name == f"later {step}"
-        assert not app.indexing.index_pending(ALICE)
+        assert not index_pending(app, ALICE)
         # and when nothing is missing any more, the new one takes over and knows the same
         assert [d for d in app.index_care.verify(ALICE) if d.index == new.name] == []
         made.switch(new.name)

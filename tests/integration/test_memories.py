@@ -13,6 +13,7 @@ from moto import mock_aws
 from functions.memories import app
 from tests.contract.emulated import REGION, description
 from tests.gateway import Gateway
+from tests.indexing import index_pending
 from tests.memory_world import MemoryWorld
 from threadkeep.bootstrap import Bootstrap
 from threadkeep.domain.limits import MAX_DESCRIPTION_BYTES, MAX_NAME_CHARS
@@ -237,7 +238,7 @@ def test_deleted_entity_is_gone_from_every_surface(api: Gateway, world: MemoryWo
     # given
     a, b = create(api, "Ada Lovelace"), create(api, "Babbage")
     edge = relate(api, a, b)
-    world.product.indexing.index_pending("u1")
+    index_pending(world.product, "u1")
     # when
     api.delete(f"{ENTITIES}/{a}")
     # then
@@ -253,7 +254,7 @@ def test_deleted_entity_is_gone_from_every_surface(api: Gateway, world: MemoryWo
         for mode in ("semantic", "lexical", "hybrid"):
             search = {"query": "Ada Lovelace", "mode": mode, "max_depth": 2}
             assert a not in json.dumps(api.post("/memories/search", search).body)
-        world.product.indexing.index_pending("u1")
+        index_pending(world.product, "u1")
 
 
 def test_what_is_created_can_be_read_through_every_route(api: Gateway) -> None:

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from tests.indexing import index_pending
 from tests.memory_world import MemoryWorld
 from threadkeep.domain.names import name_key
 
@@ -197,7 +198,7 @@ class TwoUsers(RuleBasedStateMachine):
     def index(self) -> None:
         """Let the index catch up."""
         for user in USERS:
-            self.world.product.indexing.index_pending(user)
+            index_pending(self.world.product, user)
 
     @invariant()
     def every_surface_agrees(self) -> None:

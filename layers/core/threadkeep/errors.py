@@ -121,14 +121,6 @@ class ValidationError(ThreadkeepError):
     title = "Invalid input"
 
 
-class QuotaExceededError(ThreadkeepError):
-    """A rate or spend limit is reached."""
-
-    status = 429
-    code = "quota_exceeded"
-    title = "Limit reached"
-
-
 class UnavailableError(ThreadkeepError):
     """A part that this request needs does not answer now; a retry may work."""
 

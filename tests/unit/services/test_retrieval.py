@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from tests.indexing import index_pending
 from tests.search_world import HAND, Memory
 from tests.world import ALICE, BOB, THREAD, told
 from threadkeep.domain.agents import MemoryConfig
@@ -95,7 +96,7 @@ def test_embedder_that_is_out_fails_no_write_and_no_search(memory: Memory) -> No
     memory.embedder.is_out = True
     kept = memory.learn("peanut allergy")
     # WHEN the indexer tries and a search runs
-    left = memory.product.indexing.index_pending(ALICE)
+    left = index_pending(memory.product, ALICE)
     answer = memory.search("peanut")
     # THEN the entity is found by its words, the answer admits it, and the mark stays
     assert [mark.ref for mark in left] == [kept.id]

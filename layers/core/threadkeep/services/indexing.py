@@ -55,10 +55,6 @@ class Indexing:
         self._conversations = conversations
         self._generations = generations
 
-    def index_pending(self, user_id: str) -> Sequence[Pending]:
-        """Index all that is marked for a user; returns the marks left for later."""
-        return self.index(user_id, self._memories.pending(user_id))
-
     def index(
         self, user_id: str, marks: Sequence[Pending], *, without_vectors: bool = True
     ) -> Sequence[Pending]:
