@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run up down tokens opensearch test check bench deploy sam-local lock
+.PHONY: help run up down tokens opensearch test check bench deploy sam-local docs lock
 SHELL := /bin/sh
 .SHELLFLAGS := -eu -c
 
@@ -53,6 +53,9 @@ deploy: .local/tools/sam/.ready $(CONSOLE) ## build and deploy to AWS: make depl
 
 sam-local: $(APP) .local/tools/sam/.ready ## one function in a container, on the data of `make up`: EVENT=events/memories.json
 	@$(PYTHON) -m local sam-local $(EVENT)
+
+docs: $(APP) ## write docs/openapi.json and docs/errors.md anew from the code
+	@PYTHONPATH=layers/core $(PYTHON) -m local.docs
 
 lock: $(APP) ## resolve the dependencies of pyproject.toml anew (needs uv)
 	$(PYTHON) local/lock.py
