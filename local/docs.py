@@ -1,4 +1,4 @@
-"""Write what is generated from the code: ``python -m local.docs``.
+"""Write what is generated from the code: ``make docs``.
 
 ``docs/openapi.json`` is a link to the file that the core package ships, so that there is one copy.
 """
@@ -64,7 +64,7 @@ def errors_text() -> str:
             "# Error codes",
             "",
             "Every failure is a problem document (RFC 9457) whose `code` is one of these. "
-            "Generated from the code by `python -m local.docs`; `{…}` stands for a value. The "
+            "Generated from the code by `make docs`; `{…}` stands for a value. The "
             "codes in `errors[]` are these, pydantic's error types, `repeated` or `invalid_id`.",
             "",
             "| code | status | meaning |",

@@ -10,7 +10,7 @@ import pytest
 from local import docs
 from threadkeep import openapi
 
-HOW = "run `python -m local.docs`"
+HOW = "run `make docs`"
 
 
 @pytest.fixture(scope="module")

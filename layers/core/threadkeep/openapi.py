@@ -1,6 +1,6 @@
 """The API's description in OpenAPI 3.1 (https://spec.openapis.org/oas/v3.1.1), from the routes.
 
-The description of all functions together is written by ``python -m local.docs`` and shipped in
+The description of all functions together is written by ``make docs`` and shipped in
 this package, since no function can import another.
 """
 
