@@ -30,7 +30,7 @@ MAPPING = {
         },
     },
 }
-# SPEC section 3. The plugin's own script `knn_score` knows neither the clamp nor the recency.
+# The plugin's own script `knn_score` knows neither the clamp nor the recency.
 COMBINED_SCORE = """
     double similarity = Math.max(0.0, cosineSimilarity(params.vector, doc['vector']));
     long age = params.now - doc['touched_at'].value.toInstant().toEpochMilli();
